@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"herald/internal/notification"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 )
 
 const (
@@ -54,7 +54,7 @@ func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOu
 	defer background.Wait()
 	defer cancel()
 
-	var walked outboxes.PollResult
+	var walked relay.PollResult
 	var walking sync.WaitGroup
 	if source.Walk != nil {
 		walking.Go(func() { walked = walk(ctx, source.Walk.Source.Name, source.Walk) })
@@ -156,8 +156,8 @@ func jitter(d time.Duration) time.Duration {
 }
 
 // walk runs the walk of a source until the poller has to stop.
-func walk(ctx context.Context, name string, of *outboxes.Walk) outboxes.PollResult {
-	return of.Poll(ctx, outboxes.Run{
+func walk(ctx context.Context, name string, of *relay.Walk) relay.PollResult {
+	return of.Poll(ctx, relay.Run{
 		Log:      activity.GetLogger(ctx),
 		Metrics:  sourceMetrics{ofSource(ctx, name)},
 		Stopped:  func() bool { return ctx.Err() != nil || stopping(ctx) },

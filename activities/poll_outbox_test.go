@@ -16,10 +16,9 @@ import (
 	"herald/internal/db/postgrestest"
 	"herald/internal/event"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
-	"herald/internal/outboxes/dialects"
-	"herald/internal/outboxes/dialects/dialecttest"
 	"herald/internal/relay"
+	"herald/internal/relay/dialects"
+	"herald/internal/relay/dialects/dialecttest"
 )
 
 var (
@@ -306,7 +305,7 @@ func (o ordersOf) ClaimEvents(ctx context.Context, owner string, limit int, leas
 func TestPollOutboxOfAService(t *testing.T) {
 	t.Parallel()
 
-	source := outboxes.Source{Name: "orders", Dialect: outboxes.OrderService, DatabaseURL: postgrestest.URL(t), Table: "public.outbox", PollInterval: 10 * time.Millisecond, BatchSize: 10, Pollers: 1, People: true}
+	source := relay.Source{Name: "orders", Dialect: relay.OrderService, DatabaseURL: postgrestest.URL(t), Table: "public.outbox", PollInterval: 10 * time.Millisecond, BatchSize: 10, Pollers: 1, People: true}
 	business := must(db.Open(t.Context(), source.DatabaseURL, "business"))(t)
 	t.Cleanup(business.Close)
 	exec(t, business, dialecttest.Orders("outbox"))
@@ -316,7 +315,7 @@ func TestPollOutboxOfAService(t *testing.T) {
 	herald := postgrestest.New(t)
 
 	started := &launcher{}
-	p := poll(t, ordersOf{event.On(herald)}, started, activities.Source{Walk: &outboxes.Walk{Source: source, Table: table, Memory: relay.On(herald)}, Interval: 10 * time.Millisecond, BatchSize: 10})
+	p := poll(t, ordersOf{event.On(herald)}, started, activities.Source{Walk: &relay.Walk{Source: source, Table: table, Memory: relay.On(herald)}, Interval: 10 * time.Millisecond, BatchSize: 10})
 	await(t, herald, 25, "source = 'orders' AND status = 'PROCESSED'")
 	require.Eventually(t, func() bool { return get[int](t, business, "SELECT count(*) FROM outbox WHERE status = 'SENT'") == 25 }, patience, 5*time.Millisecond)
 	result := p.stop(t)

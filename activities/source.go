@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"herald/internal/notification"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 )
 
 // Source is an outbox that pollers poll.
 type Source struct {
-	Walk      *outboxes.Walk // nil: the source is event_outbox without a topic
-	Outbox    Outbox         // the events whose workflows the poller starts; nil: the source only has a topic
-	Interval  time.Duration  // between two reads of Outbox
-	BatchSize int            // events claimed at once
+	Walk      *relay.Walk   // nil: the source is event_outbox without a topic
+	Outbox    Outbox        // the events whose workflows the poller starts; nil: the source only has a topic
+	Interval  time.Duration // between two reads of Outbox
+	BatchSize int           // events claimed at once
 }
 
 // Outbox is a table of events whose workflows have to start.

@@ -23,7 +23,7 @@ import (
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/outboxes/kafka"
+	"herald/internal/relay/kafka"
 	"herald/internal/template"
 	"herald/outbox"
 )

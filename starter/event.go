@@ -12,7 +12,7 @@ import (
 	"herald/internal/event"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 	"herald/internal/report"
 	"herald/internal/terminal"
 )
@@ -129,7 +129,7 @@ be retried. More than 100 at once need --yes.`,
 	a.sourceFlag(cmd, &filter.Source, "with --all-failed or --outcome: only events of this source")
 	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since", "with --all-failed or --outcome: only events written since: an age (24h, 7d) or a time")
 	filtered := func() bool { return all || filter.Outcome != "" }
-	var sources []outboxes.Source
+	var sources []relay.Source
 	return a.verbCommand(cmd, verbCommand{
 		ids: a.completeEvents(), examples: "--all-failed or --outcome", filtered: filtered,
 		verb: func([]string, bulkFlags) (_ operate.Verb, err error) {

@@ -10,7 +10,7 @@ import (
 
 	"herald/internal/launch"
 	"herald/internal/operate"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 	"herald/internal/terminal"
 )
 
@@ -52,7 +52,7 @@ workers do not end a pause; `+"`starter poller resume`"+` ends it.`, &source, a.
 }
 
 // order gives an order to the pollers of some sources.
-type order func(ctx context.Context, o *operate.Operator, sources []outboxes.Source) error
+type order func(ctx context.Context, o *operate.Operator, sources []relay.Source) error
 
 // orderCommand returns a command that gives an order to the pollers. Its help is short, followed
 // by more.
@@ -70,8 +70,8 @@ func (a *app) orderCommand(name, short, more string, source *string, give order)
 }
 
 // carriedOut returns an order that prints which pollers have carried it out.
-func (a *app) carriedOut(done string, give func(*operate.Operator, context.Context, []outboxes.Source) ([]string, error)) order {
-	return func(ctx context.Context, o *operate.Operator, sources []outboxes.Source) error {
+func (a *app) carriedOut(done string, give func(*operate.Operator, context.Context, []relay.Source) ([]string, error)) order {
+	return func(ctx context.Context, o *operate.Operator, sources []relay.Source) error {
 		ids, err := give(o, ctx, sources)
 		if err != nil {
 			return err
@@ -80,14 +80,14 @@ func (a *app) carriedOut(done string, give func(*operate.Operator, context.Conte
 	}
 }
 
-func (a *app) startPollers(ctx context.Context, o *operate.Operator, sources []outboxes.Source) error {
+func (a *app) startPollers(ctx context.Context, o *operate.Operator, sources []relay.Source) error {
 	if err := o.StartPollers(ctx, sources); err != nil {
 		return err
 	}
 	return a.showPollers(ctx, o.Launcher, sources)
 }
 
-func (a *app) stopPollers(ctx context.Context, o *operate.Operator, sources []outboxes.Source) error {
+func (a *app) stopPollers(ctx context.Context, o *operate.Operator, sources []relay.Source) error {
 	pollers, err := operate.RunningPollers(ctx, o.Launcher, sources)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (a *app) printPollerIDs(done string, ids []string) error {
 	})
 }
 
-func (a *app) showPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source) error {
+func (a *app) showPollers(ctx context.Context, launcher *launch.Launcher, sources []relay.Source) error {
 	pollers, err := operate.ReadPollers(ctx, launcher, sources)
 	if err == nil {
 		a.warnOfPollers(pollers)

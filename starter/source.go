@@ -14,9 +14,8 @@ import (
 	"herald/internal/check"
 	"herald/internal/db"
 	"herald/internal/operate"
-	"herald/internal/outboxes"
-	"herald/internal/outboxes/dialects"
 	"herald/internal/relay"
+	"herald/internal/relay/dialects"
 	"herald/internal/report"
 	"herald/internal/terminal"
 )
@@ -51,10 +50,10 @@ func (a *app) sourceFlag(cmd *cobra.Command, target *string, usage string) {
 }
 
 // source returns the source with this name, which may be Herald's own outbox.
-func (a *app) source(name string) (outboxes.Source, error) {
+func (a *app) source(name string) (relay.Source, error) {
 	cfg, err := a.settings()
 	if err != nil {
-		return outboxes.Source{}, err
+		return relay.Source{}, err
 	}
 	var listed []string
 	for _, source := range cfg.Sources {
@@ -63,28 +62,28 @@ func (a *app) source(name string) (outboxes.Source, error) {
 		}
 		listed = append(listed, source.Name)
 	}
-	return outboxes.Source{}, misused(fmt.Errorf("there is no source %q: the sources are %s", name, terminal.Join(listed)))
+	return relay.Source{}, misused(fmt.Errorf("there is no source %q: the sources are %s", name, terminal.Join(listed)))
 }
 
 // sourcesNamed returns the source with this name, or all sources if name is empty. Both include
 // Herald's own outbox.
-func (a *app) sourcesNamed(name string) ([]outboxes.Source, error) {
+func (a *app) sourcesNamed(name string) ([]relay.Source, error) {
 	if name == "" {
 		cfg, err := a.settings()
 		return cfg.Sources, err
 	}
 	source, err := a.source(name)
-	return []outboxes.Source{source}, err
+	return []relay.Source{source}, err
 }
 
 // others returns the sources with these names, or all except Herald's own if there are no names.
 // It accepts Herald's own outbox only if it has a topic.
-func (a *app) others(names []string) ([]outboxes.Source, error) {
+func (a *app) others(names []string) ([]relay.Source, error) {
 	if len(names) == 0 {
 		cfg, err := a.settings()
-		return slices.DeleteFunc(cfg.Sources, outboxes.Source.IsHerald), err
+		return slices.DeleteFunc(cfg.Sources, relay.Source.IsHerald), err
 	}
-	var named []outboxes.Source
+	var named []relay.Source
 	for _, name := range names {
 		source, err := a.source(name)
 		if err != nil {
@@ -197,7 +196,7 @@ func (a *app) migrateSource(ctx context.Context, name string, topics bool) error
 }
 
 // createTopic creates the source's topic and returns its name, or "" if the topic exists.
-func (a *app) createTopic(ctx context.Context, o *operate.Operator, source outboxes.Source) (string, error) {
+func (a *app) createTopic(ctx context.Context, o *operate.Operator, source relay.Source) (string, error) {
 	brokers, err := a.brokers()
 	switch {
 	case err != nil:

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"herald/internal/notification"
-	"herald/internal/outboxes"
 	"herald/internal/relay"
 	"herald/internal/terminal"
 )
@@ -15,20 +14,20 @@ import (
 // sourceView is a source as `starter source list` prints it. It omits the database's URL, which
 // is a secret.
 type sourceView struct {
-	Name         string           `json:"name"`
-	Dialect      outboxes.Dialect `json:"dialect,omitempty"` // empty for Herald's own tables
-	Table        string           `json:"table"`
-	Topic        string           `json:"topic,omitempty"`
-	Key          string           `json:"key,omitempty"`
-	Webhook      bool             `json:"webhook,omitempty"`
-	Retries      string           `json:"retries,omitempty"`
-	People       bool             `json:"people"`
-	PollInterval string           `json:"poll_interval"`
-	BatchSize    int              `json:"batch_size"`
-	Pollers      int              `json:"pollers"`
-	Timezone     string           `json:"timezone,omitempty"`
-	Retention    string           `json:"retention,omitempty"` // empty: Herald deletes no rows
-	Resting      []restingView    `json:"resting_topics,omitempty"`
+	Name         string        `json:"name"`
+	Dialect      relay.Dialect `json:"dialect,omitempty"` // empty for Herald's own tables
+	Table        string        `json:"table"`
+	Topic        string        `json:"topic,omitempty"`
+	Key          string        `json:"key,omitempty"`
+	Webhook      bool          `json:"webhook,omitempty"`
+	Retries      string        `json:"retries,omitempty"`
+	People       bool          `json:"people"`
+	PollInterval string        `json:"poll_interval"`
+	BatchSize    int           `json:"batch_size"`
+	Pollers      int           `json:"pollers"`
+	Timezone     string        `json:"timezone,omitempty"`
+	Retention    string        `json:"retention,omitempty"` // empty: Herald deletes no rows
+	Resting      []restingView `json:"resting_topics,omitempty"`
 }
 
 // restingView is a topic that accepts no records at the moment.
@@ -56,7 +55,7 @@ func (a *app) addResting(ctx context.Context, views []sourceView) error {
 	return nil
 }
 
-func viewOf(source outboxes.Source) sourceView {
+func viewOf(source relay.Source) sourceView {
 	view := sourceView{
 		Name: source.Name, Dialect: source.Dialect, Table: source.Table, People: source.People,
 		PollInterval: source.PollInterval.String(), BatchSize: source.BatchSize, Pollers: source.Pollers,
@@ -80,8 +79,8 @@ func viewOf(source outboxes.Source) sourceView {
 }
 
 // retriesOf returns a text such as "5 from 100ms on", or "forever".
-func retriesOf(source outboxes.Source) string {
-	if source.Retries == outboxes.RetryForever {
+func retriesOf(source relay.Source) string {
+	if source.Retries == relay.RetryForever {
 		return "forever"
 	}
 	return fmt.Sprintf("%d from %s on", source.Retries, source.RetryInterval.Round(time.Millisecond))

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/db/postgrestest"
-	"herald/internal/outboxes/dialects/dialecttest"
-	"herald/internal/outboxes/kafka/kafkatest"
+	"herald/internal/relay/dialects/dialecttest"
+	"herald/internal/relay/kafka/kafkatest"
 )
 
 // withSources returns a shell whose database also has an order service's outbox, without its

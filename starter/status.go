@@ -12,7 +12,7 @@ import (
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 	"herald/internal/terminal"
 )
 
@@ -167,7 +167,7 @@ func (a *app) warnOfSources(states []operate.SourceState) {
 }
 
 // addPollers adds the pollers of sources, unless Temporal is out of reach.
-func (a *app) addPollers(ctx context.Context, view *sourcesView, sources []outboxes.Source) {
+func (a *app) addPollers(ctx context.Context, view *sourcesView, sources []relay.Source) {
 	var pollers operate.Pollers
 	launcher, err := a.launcher(ctx)
 	if err == nil {

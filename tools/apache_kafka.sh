@@ -15,5 +15,5 @@ trap 'tools/stack.sh destroy; rm -rf "$HERALD_DEV"' EXIT
 trap 'exit 143' TERM
 tools/stack.sh up kafka
 eval "$(tools/stack.sh env kafka)"
-go test -count=1 ./internal/outboxes/kafka/...
+go test -count=1 ./internal/relay/kafka/...
 echo "the tests of Kafka ran against Apache Kafka"

@@ -12,8 +12,8 @@ import (
 
 	"herald/internal/config"
 	"herald/internal/notification"
-	"herald/internal/outboxes/endpoint"
-	"herald/internal/outboxes/kafka"
+	"herald/internal/relay/endpoint"
+	"herald/internal/relay/kafka"
 	"herald/internal/tracing"
 	"herald/internal/web/signin"
 	"herald/internal/wiring"

@@ -22,8 +22,8 @@ import (
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/outboxes"
-	"herald/internal/outboxes/kafka"
+	"herald/internal/relay"
+	"herald/internal/relay/kafka"
 	"herald/internal/wiring"
 )
 
@@ -117,19 +117,19 @@ func TestConnectTopics(t *testing.T) {
 	t.Parallel()
 
 	brokers := []string{"localhost:1"}
-	people := outboxes.Source{Name: notification.HeraldSource, People: true}
-	topic := outboxes.Source{Name: "orders", Kafka: &outboxes.KafkaRoute{Topic: "orders"}}
+	people := relay.Source{Name: notification.HeraldSource, People: true}
+	topic := relay.Source{Name: "orders", Kafka: &relay.KafkaRoute{Topic: "orders"}}
 	tests := []struct {
 		name      string
 		brokers   []string
-		sources   []outboxes.Source
+		sources   []relay.Source
 		part      part
 		connected bool
 	}{
-		{"a source has a topic", brokers, []outboxes.Source{people, topic}, part{events: true}, true},
-		{"no source has a topic", brokers, []outboxes.Source{people}, part{events: true}, false},
-		{"no broker", nil, []outboxes.Source{people, topic}, part{events: true}, false},
-		{"no events", brokers, []outboxes.Source{people, topic}, part{}, false},
+		{"a source has a topic", brokers, []relay.Source{people, topic}, part{events: true}, true},
+		{"no source has a topic", brokers, []relay.Source{people}, part{events: true}, false},
+		{"no broker", nil, []relay.Source{people, topic}, part{events: true}, false},
+		{"no events", brokers, []relay.Source{people, topic}, part{}, false},
 	}
 	for _, tt := range tests {
 		topics, err := connectTopics(kafka.Settings{Brokers: tt.brokers, ClientID: "herald"}, tt.sources, tt.part)

@@ -11,11 +11,10 @@ import (
 	"herald/internal/db"
 	"herald/internal/event"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
-	"herald/internal/outboxes/dialects"
-	"herald/internal/outboxes/endpoint"
-	"herald/internal/outboxes/kafka"
 	"herald/internal/relay"
+	"herald/internal/relay/dialects"
+	"herald/internal/relay/endpoint"
+	"herald/internal/relay/kafka"
 )
 
 // wiredSource is an outbox for pollers, with its state for the metrics.
@@ -61,7 +60,7 @@ func (w *sourcesWiring) sources(ctx context.Context) (map[string]wiredSource, er
 }
 
 // missing returns the setting that a source's destination lacks; empty: none.
-func (w *sourcesWiring) missing(source outboxes.Source) string {
+func (w *sourcesWiring) missing(source relay.Source) string {
 	switch {
 	case source.Kafka != nil && w.topics == nil:
 		return "KAFKA_BROKERS"
@@ -105,7 +104,7 @@ func (e *adoptedEvents) hint() {
 }
 
 // wire connects a source. Herald's own outbox needs a walk only if it has a topic.
-func (w *sourcesWiring) wire(ctx context.Context, source outboxes.Source) (wiredSource, error) {
+func (w *sourcesWiring) wire(ctx context.Context, source relay.Source) (wiredSource, error) {
 	wired := wiredSource{Source: activities.Source{Interval: source.PollInterval, BatchSize: w.cfg.OutboxBatchSize}}
 	if source.IsHerald() {
 		events := event.On(w.events)
@@ -120,7 +119,7 @@ func (w *sourcesWiring) wire(ctx context.Context, source outboxes.Source) (wired
 		return wired, err
 	}
 	w.tables = append(w.tables, table)
-	wired.Walk = &outboxes.Walk{Source: source, Table: table, Memory: relay.On(w.events)}
+	wired.Walk = &relay.Walk{Source: source, Table: table, Memory: relay.On(w.events)}
 	if source.Kafka != nil {
 		wired.Walk.Topics = w.topics
 	} else if source.Webhook {
@@ -179,8 +178,8 @@ func polled(sources map[string]wiredSource) map[string]activities.Source {
 // connectTopics returns a producer of records, which connects at its first use. It returns nil if
 // KAFKA_BROKERS is not set, no source has a topic, or this process serves no events. Then the
 // process's health does not depend on Kafka.
-func connectTopics(settings kafka.Settings, sources []outboxes.Source, part part) (*kafka.Producer, error) {
-	toTopic := func(source outboxes.Source) bool { return source.Kafka != nil }
+func connectTopics(settings kafka.Settings, sources []relay.Source, part part) (*kafka.Producer, error) {
+	toTopic := func(source relay.Source) bool { return source.Kafka != nil }
 	if !settings.On() || !part.events || !slices.ContainsFunc(sources, toTopic) {
 		return nil, nil
 	}

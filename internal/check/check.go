@@ -17,7 +17,7 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 	"herald/internal/template"
 )
 
@@ -55,7 +55,7 @@ type PlanningInput struct {
 	Senders Senders
 	Texts   template.Engine
 	Since   time.Duration // the age of the events that it reads
-	Sources []outboxes.Source
+	Sources []relay.Source
 }
 
 // Planning checks what planning reads: the directory, the rules and the templates. It uses the last

@@ -17,7 +17,7 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 	texts "herald/internal/template"
 	"herald/internal/wiring"
 	"herald/migrations"
@@ -26,7 +26,7 @@ import (
 )
 
 // sources are Herald's outbox, another source with people, and a source that only goes to a topic.
-var sources = []outboxes.Source{{Name: notification.HeraldSource, People: true}, {Name: "orders", People: true}, {Name: "ledger"}}
+var sources = []relay.Source{{Name: notification.HeraldSource, People: true}, {Name: "orders", People: true}, {Name: "ledger"}}
 
 // installation is the example directory in a separate database, with the sandbox as its providers.
 // It has no mistakes.

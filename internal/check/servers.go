@@ -14,9 +14,9 @@ import (
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/outboxes"
 	"herald/internal/person"
 	"herald/internal/rabbitmq"
+	"herald/internal/relay"
 	"herald/internal/report"
 	"herald/workflows"
 )
@@ -26,7 +26,7 @@ type Engine struct {
 	Launcher  *launch.Launcher // nil: Temporal is out of reach
 	Problem   error            // why Temporal is out of reach
 	Namespace string
-	Sources   []outboxes.Source // the sources whose pollers should run
+	Sources   []relay.Source // the sources whose pollers should run
 }
 
 const (

@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"herald/internal/db"
-	"herald/internal/outboxes"
-	"herald/internal/outboxes/dialects"
 	"herald/internal/relay"
+	"herald/internal/relay/dialects"
 )
 
 // Sources checks that the outboxes of other services have what their dialects need, with one
 // subject for each outbox. Herald's outbox belongs to the schema.
-func Sources(sources []outboxes.Source) []Subject {
+func Sources(sources []relay.Source) []Subject {
 	var subjects []Subject
 	for _, config := range sources {
 		if !config.IsHerald() || config.Kafka != nil {
@@ -27,8 +26,8 @@ func Sources(sources []outboxes.Source) []Subject {
 
 // Lifecycle checks that a source sends the rows of lifecycle_event, if triggers write them. There is
 // no subject if sources has the source lifecycle.
-func Lifecycle(db *db.DB, sources []outboxes.Source) []Subject {
-	if slices.ContainsFunc(sources, outboxes.Source.IsLifecycle) {
+func Lifecycle(db *db.DB, sources []relay.Source) []Subject {
+	if slices.ContainsFunc(sources, relay.Source.IsLifecycle) {
 		return nil
 	}
 	return []Subject{{"lifecycle", func(ctx context.Context) ([]Mistake, error) {
@@ -43,7 +42,7 @@ func Lifecycle(db *db.DB, sources []outboxes.Source) []Subject {
 	}}}
 }
 
-func sourceOf(config outboxes.Source) Subject {
+func sourceOf(config relay.Source) Subject {
 	place := "source " + config.Name
 	return Subject{place, func(ctx context.Context) ([]Mistake, error) {
 		ctx, cancel := context.WithTimeout(ctx, serverTimeout)
@@ -71,13 +70,13 @@ func sourceOf(config outboxes.Source) Subject {
 // Brokers describes Kafka topics.
 type Brokers interface {
 	MissingTopics(ctx context.Context, topics []string) (map[string]string, error)
-	TopicCopies(ctx context.Context, topics []string) (map[string]outboxes.TopicCopies, error)
+	TopicCopies(ctx context.Context, topics []string) (map[string]relay.TopicCopies, error)
 }
 
 // Topics checks that the topics of the sources exist, take records and keep them. If no source has
 // a topic, there is no subject. brokers is nil if KAFKA_BROKERS is not set.
-func Topics(db *db.DB, brokers Brokers, sources []outboxes.Source) []Subject {
-	sources = slices.DeleteFunc(slices.Clone(sources), func(s outboxes.Source) bool { return s.Kafka == nil })
+func Topics(db *db.DB, brokers Brokers, sources []relay.Source) []Subject {
+	sources = slices.DeleteFunc(slices.Clone(sources), func(s relay.Source) bool { return s.Kafka == nil })
 	if len(sources) == 0 {
 		return nil
 	}
@@ -105,7 +104,7 @@ func Topics(db *db.DB, brokers Brokers, sources []outboxes.Source) []Subject {
 // fixedTopics finds topics that do not exist, before a row waits for them, and topics that can lose
 // records or soon take none. It cannot check a topic whose name depends on the row: such a topic is
 // found while it rests.
-func fixedTopics(ctx context.Context, brokers Brokers, sources []outboxes.Source) (mistakes []Mistake, missing map[string]string) {
+func fixedTopics(ctx context.Context, brokers Brokers, sources []relay.Source) (mistakes []Mistake, missing map[string]string) {
 	sourceOf := map[string]string{}
 	for _, source := range sources {
 		if topic, fixed := source.Kafka.FixedTopic(); fixed {
@@ -119,7 +118,7 @@ func fixedTopics(ctx context.Context, brokers Brokers, sources []outboxes.Source
 	defer cancel()
 	topics := slices.Sorted(maps.Keys(sourceOf))
 	missing, err := brokers.MissingTopics(ctx, topics)
-	var copies map[string]outboxes.TopicCopies
+	var copies map[string]relay.TopicCopies
 	if err == nil {
 		copies, err = brokers.TopicCopies(ctx, topics)
 	}
@@ -140,7 +139,7 @@ func fixedTopics(ctx context.Context, brokers Brokers, sources []outboxes.Source
 }
 
 // ofCopies returns a mistake if the topic takes no records, may soon take none, or can lose records.
-func (m Mistake) ofCopies(found outboxes.TopicCopies) []Mistake {
+func (m Mistake) ofCopies(found relay.TopicCopies) []Mistake {
 	const more = "give it 3 replicas (kafka-reassign-partitions) and min.insync.replicas=2 (kafka-configs)"
 	switch {
 	case found.MinInSync == 0:

@@ -10,9 +10,9 @@ import (
 
 	"herald/internal/check"
 	"herald/internal/db/postgrestest"
-	"herald/internal/outboxes"
-	"herald/internal/outboxes/kafka"
-	"herald/internal/outboxes/kafka/kafkatest"
+	"herald/internal/relay"
+	"herald/internal/relay/kafka"
+	"herald/internal/relay/kafka/kafkatest"
 )
 
 // A topic should take records while a broker is down, and lose none if the broker's disk breaks.
@@ -55,8 +55,8 @@ func TestTopicSettingsRefused(t *testing.T) {
 	require.Contains(t, result.Advice[0].Remedy, "DescribeConfigs")
 }
 
-func toTopic(topic string) []outboxes.Source {
-	return []outboxes.Source{{Name: "orders", Kafka: &outboxes.KafkaRoute{Topic: topic}}}
+func toTopic(topic string) []relay.Source {
+	return []relay.Source{{Name: "orders", Kafka: &relay.KafkaRoute{Topic: topic}}}
 }
 
 // requireFinding requires one finding about a topic, or none if problem is empty.

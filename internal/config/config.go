@@ -7,7 +7,7 @@ import (
 
 	"herald/internal/config/environment"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 )
 
 // Starter holds the settings of commands that neither send nor publish.
@@ -26,8 +26,8 @@ type Starter struct {
 
 	LinkSchemes []string `env:"TEMPLATE_LINK_SCHEMES"` // further schemes of links in texts
 
-	OutboxSources string            `env:"OUTBOX_SOURCES"` // path of a file; empty: no other outboxes
-	Sources       []outboxes.Source `env:"-"`              // the first source is Herald's own outbox
+	OutboxSources string         `env:"OUTBOX_SOURCES"` // path of a file; empty: no other outboxes
+	Sources       []relay.Source `env:"-"`              // the first source is Herald's own outbox
 }
 
 // Config holds the settings of the worker, without its senders' settings.
@@ -115,8 +115,8 @@ func SendersFrom(values map[string]string, readSenders func(*environment.Reader)
 }
 
 // BySource returns the sources by name.
-func (c Starter) BySource() map[string]outboxes.Source {
-	sources := map[string]outboxes.Source{}
+func (c Starter) BySource() map[string]relay.Source {
+	sources := map[string]relay.Source{}
 	for _, source := range c.Sources {
 		sources[source.Name] = source
 	}

@@ -11,7 +11,7 @@ import (
 	"herald/internal/config"
 	"herald/internal/config/environment"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 )
 
 func TestDefaults(t *testing.T) {
@@ -27,7 +27,7 @@ func TestDefaults(t *testing.T) {
 			OutboxPollInterval: time.Second,
 			OutboxBatchSize:    100,
 			OutboxPollers:      1,
-			Sources:            []outboxes.Source{herald()},
+			Sources:            []relay.Source{herald()},
 		},
 		RabbitMQURL:    "amqp://guest:guest@localhost:5672/",
 		PublishEvents:  true,

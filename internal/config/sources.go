@@ -9,18 +9,18 @@ import (
 
 	"herald/internal/config/environment"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 )
 
 const sourcesSetting = "OUTBOX_SOURCES"
 
 // sources returns Herald's own outbox first, and then the sources of the file.
-func (c *Starter) sources(r *environment.Reader) []outboxes.Source {
-	herald := outboxes.Source{
+func (c *Starter) sources(r *environment.Reader) []relay.Source {
+	herald := relay.Source{
 		Name: notification.HeraldSource, DatabaseURL: string(c.DatabaseURL), PollInterval: c.OutboxPollInterval, BatchSize: c.OutboxBatchSize, Pollers: c.OutboxPollers,
 		Retries: defaultSourceRetries, RetryInterval: defaultSourceRetry, People: true, Retention: c.RetentionEvents,
 	}
-	all := []outboxes.Source{herald}
+	all := []relay.Source{herald}
 	if c.OutboxSources == "" {
 		return all
 	}
@@ -48,7 +48,7 @@ func cause(err error) string {
 }
 
 // add adds the source of an entry. The entry `herald` changes Herald's own outbox instead.
-func (f *sourcesFile) add(all *[]outboxes.Source, e entry) {
+func (f *sourcesFile) add(all *[]relay.Source, e entry) {
 	switch line, taken := f.names[e.Name]; {
 	case e.Name == "":
 		e.refuse("name", "the source has no `name:`")
@@ -63,7 +63,7 @@ func (f *sourcesFile) add(all *[]outboxes.Source, e entry) {
 		e.herald(&(*all)[0])
 		return
 	}
-	if e.Name == outboxes.LifecycleSource {
+	if e.Name == relay.LifecycleSource {
 		*all = append(*all, e.lifecycle())
 		return
 	}
@@ -77,7 +77,7 @@ func (f *sourcesFile) add(all *[]outboxes.Source, e entry) {
 }
 
 // herald reads the entry of Herald's own outbox.
-func (e entry) herald(source *outboxes.Source) {
+func (e entry) herald(source *relay.Source) {
 	e.allow(heraldKeys, "is Herald's own outbox, so its entry has no %s: set it by OUTBOX_* settings")
 	e.topic(source)
 	source.Retention = e.duration("retention", e.Retention, source.Retention, minRetention, maxRetention)
@@ -93,16 +93,16 @@ func (e entry) allow(keys []string, otherwise string) {
 }
 
 // lifecycle reads the entry of the source lifecycle.
-func (e entry) lifecycle() outboxes.Source {
+func (e entry) lifecycle() relay.Source {
 	e.allow(lifecycleKeys, "is written by Herald, so its entry has no %s")
 	if e.has("kafka") == e.Webhook {
 		e.refuse("", "lifecycle needs either `kafka:` or `webhook: true`")
 	}
-	source := outboxes.Lifecycle(string(e.file.DatabaseURL))
+	source := relay.Lifecycle(string(e.file.DatabaseURL))
 	source.Webhook = e.Webhook
 	e.topic(&source)
 	if source.Kafka != nil {
-		source.Kafka.Key = outboxes.LifecycleKey
+		source.Kafka.Key = relay.LifecycleKey
 	}
 	e.pages(&source)
 	source.Retention = e.duration("retention", e.Retention, lifecycleRetention, minRetention, maxRetention)
@@ -110,17 +110,17 @@ func (e entry) lifecycle() outboxes.Source {
 }
 
 // pages reads how a source is polled.
-func (e entry) pages(source *outboxes.Source) {
+func (e entry) pages(source *relay.Source) {
 	source.PollInterval = e.duration("poll_interval", e.PollInterval, e.file.OutboxPollInterval, minPollInterval, maxPollInterval)
 	source.BatchSize = e.number("batch_size", e.BatchSize, defaultSourceBatch, 1, maxBatchSize)
 	source.Pollers = e.number("pollers", e.Pollers, 1, 1, maxPollers)
 }
 
 // other reads the entry of another service's outbox.
-func (e entry) other() outboxes.Source {
-	source := outboxes.Source{
+func (e entry) other() relay.Source {
+	source := relay.Source{
 		Name:        e.Name,
-		Dialect:     outboxes.Dialect(e.Dialect),
+		Dialect:     relay.Dialect(e.Dialect),
 		DatabaseURL: e.database(),
 		Table:       e.Table,
 		Zone:        e.zone(),
@@ -131,8 +131,8 @@ func (e entry) other() outboxes.Source {
 	if e.has("webhook") {
 		e.refuse("webhook", "only the source lifecycle goes to a webhook")
 	}
-	if !slices.Contains(outboxes.Dialects(), source.Dialect) {
-		e.refuse("dialect", "dialect must be %s", strings.Join(words(outboxes.Dialects()), " or "))
+	if !slices.Contains(relay.Dialects(), source.Dialect) {
+		e.refuse("dialect", "dialect must be %s", strings.Join(words(relay.Dialects()), " or "))
 	}
 	if !sourceTable.MatchString(source.Table) {
 		e.refuse("table", "table must be schema.table, such as orders.outbox, without quotes")
@@ -182,7 +182,7 @@ func (e entry) zone() *time.Location {
 }
 
 // topic reads the Kafka topic and the retries of a source.
-func (e entry) topic(source *outboxes.Source) {
+func (e entry) topic(source *relay.Source) {
 	source.Retries, source.RetryInterval = e.retries(), e.duration("retry_interval", e.RetryInterval, defaultSourceRetry, 10*time.Millisecond, time.Hour)
 	if !e.has("kafka") && !source.Webhook {
 		for _, key := range []string{"retries", "retry_interval"} {
@@ -195,7 +195,7 @@ func (e entry) topic(source *outboxes.Source) {
 	if e.Kafka == nil {
 		return // entries has refused it
 	}
-	source.Kafka = &outboxes.KafkaRoute{Topic: e.Kafka.Topic, Key: e.Kafka.Key}
+	source.Kafka = &relay.KafkaRoute{Topic: e.Kafka.Topic, Key: e.Kafka.Key}
 	if source.Kafka.Topic == "" {
 		e.refuse("kafka", "kafka has no `topic:`")
 	} else if err := source.Kafka.Check(); err != nil {
@@ -207,7 +207,7 @@ func (e entry) topic(source *outboxes.Source) {
 func (e entry) retries() int {
 	switch word, isText := e.Retries.(string); {
 	case word == "forever":
-		return outboxes.RetryForever
+		return relay.RetryForever
 	case isText:
 		e.refuse("retries", "retries must be a whole number from 0 to 100, or forever")
 		return 0
@@ -216,8 +216,8 @@ func (e entry) retries() int {
 }
 
 // aggregate reads the aggregate of a source's events, if the dialect's table has no aggregate.
-func (e entry) aggregate(source *outboxes.Source) {
-	known := slices.Contains(outboxes.Dialects(), source.Dialect)
+func (e entry) aggregate(source *relay.Source) {
+	known := slices.Contains(relay.Dialects(), source.Dialect)
 	switch {
 	case e.Aggregate != nil && source.Dialect.HasAggregate():
 		e.refuse("aggregate", "tables of %s have an aggregate already: remove this one", source.Dialect)
@@ -228,7 +228,7 @@ func (e entry) aggregate(source *outboxes.Source) {
 	case e.Aggregate == nil:
 		return
 	}
-	source.Aggregate = &outboxes.Aggregate{Type: e.Aggregate.Type, IDPath: e.Aggregate.IDPath}
+	source.Aggregate = &relay.Aggregate{Type: e.Aggregate.Type, IDPath: e.Aggregate.IDPath}
 	if !aggregateType.MatchString(source.Aggregate.Type) {
 		e.refuse("aggregate", "aggregate needs a `type:`, a word such as CUSTOMER, 100 characters at most")
 	}

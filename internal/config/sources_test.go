@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/config"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 )
 
 // withSources returns a starter's settings with a sources file that has this text.
@@ -25,8 +25,8 @@ func withSources(t *testing.T, text string) map[string]string {
 }
 
 // herald returns Herald's own outbox, which is always the first source.
-func herald() outboxes.Source {
-	return outboxes.Source{
+func herald() relay.Source {
+	return relay.Source{
 		Name: "herald", DatabaseURL: "postgres://herald@localhost/herald", PollInterval: time.Second, BatchSize: 100, Pollers: 1, Retries: 5, RetryInterval: 100 * time.Millisecond, People: true,
 	}
 }
@@ -66,18 +66,18 @@ func TestSources(t *testing.T) {
 	require.NoError(t, err)
 	own := herald()
 	own.PollInterval = 2 * time.Second
-	require.Equal(t, []outboxes.Source{
+	require.Equal(t, []relay.Source{
 		own,
 		{
-			Name: "orders", Dialect: outboxes.OrderService, DatabaseURL: values["DATABASE_URL"], Table: "orders.outbox", Zone: time.UTC,
+			Name: "orders", Dialect: relay.OrderService, DatabaseURL: values["DATABASE_URL"], Table: "orders.outbox", Zone: time.UTC,
 			PollInterval: 2 * time.Second, BatchSize: 500, Pollers: 1,
-			Kafka: &outboxes.KafkaRoute{Topic: "order-events"}, Retries: 5, RetryInterval: 100 * time.Millisecond,
+			Kafka: &relay.KafkaRoute{Topic: "order-events"}, Retries: 5, RetryInterval: 100 * time.Millisecond,
 		},
 		{
-			Name: "wallet-2", Dialect: outboxes.WalletHub, DatabaseURL: values["ORDERS_DATABASE_URL"], Table: "public.Outbox_1", Zone: rome,
+			Name: "wallet-2", Dialect: relay.WalletHub, DatabaseURL: values["ORDERS_DATABASE_URL"], Table: "public.Outbox_1", Zone: rome,
 			PollInterval: 5 * time.Second, BatchSize: 10, Pollers: 2,
-			Kafka: &outboxes.KafkaRoute{Topic: "{{.event_type}}-out-0", Key: "{{.aggregate_id}}"}, Retries: outboxes.RetryForever, RetryInterval: time.Second,
-			People: true, Aggregate: &outboxes.Aggregate{Type: "CUSTOMER", IDPath: "customer.id, customerId"}, Retention: 720 * time.Hour,
+			Kafka: &relay.KafkaRoute{Topic: "{{.event_type}}-out-0", Key: "{{.aggregate_id}}"}, Retries: relay.RetryForever, RetryInterval: time.Second,
+			People: true, Aggregate: &relay.Aggregate{Type: "CUSTOMER", IDPath: "customer.id, customerId"}, Retention: 720 * time.Hour,
 		},
 	}, cfg.Sources)
 }
@@ -93,28 +93,28 @@ func TestOwnOutboxAsSource(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 720*time.Hour, cfg.RetentionEvents)
 	want := herald()
-	want.Kafka, want.Retries, want.Retention = &outboxes.KafkaRoute{Topic: "herald.{{.event_type}}"}, 0, 48*time.Hour
-	require.Equal(t, []outboxes.Source{want}, cfg.Sources)
+	want.Kafka, want.Retries, want.Retention = &relay.KafkaRoute{Topic: "herald.{{.event_type}}"}, 0, 48*time.Hour
+	require.Equal(t, []relay.Source{want}, cfg.Sources)
 }
 
 // Herald's deliveries go to a topic or a webhook, always in the order of each delivery.
 func TestLifecycleAsSource(t *testing.T) {
 	t.Parallel()
 
-	want := outboxes.Source{
-		Name: "lifecycle", DatabaseURL: "postgres://herald@localhost/herald", Table: "lifecycle_event", Aggregate: &outboxes.Aggregate{IDPath: "data.delivery_id,data.event_id"},
+	want := relay.Source{
+		Name: "lifecycle", DatabaseURL: "postgres://herald@localhost/herald", Table: "lifecycle_event", Aggregate: &relay.Aggregate{IDPath: "data.delivery_id,data.event_id"},
 		PollInterval: time.Second, BatchSize: 500, Pollers: 1, Retries: 5, RetryInterval: 100 * time.Millisecond, Retention: 24 * time.Hour,
 	}
 	topic, webhook := want, want
-	topic.Kafka = &outboxes.KafkaRoute{Topic: "herald.{{.event_type}}", Key: "{{.aggregate_id}}"}
-	webhook.Webhook, webhook.Retries, webhook.Pollers, webhook.Retention = true, outboxes.RetryForever, 4, 48*time.Hour
-	for text, want := range map[string]outboxes.Source{
+	topic.Kafka = &relay.KafkaRoute{Topic: "herald.{{.event_type}}", Key: "{{.aggregate_id}}"}
+	webhook.Webhook, webhook.Retries, webhook.Pollers, webhook.Retention = true, relay.RetryForever, 4, 48*time.Hour
+	for text, want := range map[string]relay.Source{
 		"- { name: lifecycle, kafka: { topic: \"herald.{{.event_type}}\" } }":                topic,
 		"- { name: lifecycle, webhook: true, retries: forever, pollers: 4, retention: 48h }": webhook,
 	} {
 		cfg, err := config.StarterFrom(withSources(t, text))
 		require.NoError(t, err)
-		require.Equal(t, []outboxes.Source{herald(), want}, cfg.Sources)
+		require.Equal(t, []relay.Source{herald(), want}, cfg.Sources)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"herald/internal/db/postgrestest"
 	"herald/internal/event"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
 	"herald/internal/planner"
 	"herald/internal/relay"
 	"herald/internal/report"
@@ -129,7 +128,7 @@ func TestAdoptWithDistantTimes(t *testing.T) {
 
 	s := postgrestest.New(t)
 	year1, year9999 := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 0, 0, 0, time.UTC)
-	problems := must(relay.On(s).Adopt(t.Context(), "orders", []outboxes.AdoptedEvent{
+	problems := must(relay.On(s).Adopt(t.Context(), "orders", []relay.AdoptedEvent{
 		{ID: "evt-1", Type: "T", AggregateType: "CUSTOMER", AggregateID: "42", Payload: []byte("{}"), CreatedAt: &year9999},
 		{ID: "evt-2", Type: "T", AggregateType: "CUSTOMER", AggregateID: "42", Payload: []byte("{}"), CreatedAt: nil},
 		{ID: "evt-3", Type: "T", AggregateType: "CUSTOMER", AggregateID: "42", Payload: []byte("{}"), CreatedAt: &year1},

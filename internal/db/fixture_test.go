@@ -21,9 +21,6 @@ import (
 // lease is long enough that no lease runs out during a test.
 const lease = time.Hour
 
-// gatewayOf returns the statements of a gateway on a database.
-func gatewayOf(s *db.DB) *db.DB { return s }
-
 // newWith returns a store that knows addresses by their hashes, and that has the rows of each plan.
 func newWith(t *testing.T, plans ...func(*testing.T, *db.DB)) *db.DB {
 	t.Helper()

@@ -10,7 +10,6 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
 	"herald/internal/purge"
 	"herald/internal/receipts"
 	"herald/internal/relay"
@@ -190,7 +189,7 @@ func TestPurgeKeepsEventsThatWaitForTheirTopic(t *testing.T) {
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET source = 'orders' WHERE event_id = 'told'")
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET produced_at = now() WHERE event_id = 'produced'")
 	postgrestest.Exec(t, s, "INSERT INTO source_start (source, seq) SELECT 'herald', seq FROM event_outbox WHERE event_id = 'before'")
-	require.NoError(t, relay.On(s).RestTopic(t.Context(), "orders", outboxes.RestingTopic{Topic: "t", Wait: time.Microsecond, Error: "unknown"}))
+	require.NoError(t, relay.On(s).RestTopic(t.Context(), "orders", relay.RestingTopic{Topic: "t", Wait: time.Microsecond, Error: "unknown"}))
 	purgeAll(t, s, purge.PurgeOutbox)
 	require.ElementsMatch(t, []string{"told", "waits"}, postgrestest.List(t, s, "SELECT event_id FROM event_outbox"))
 

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"herald/internal/db/postgrestest"
-	"herald/internal/outboxes/dialects/dialecttest"
+	"herald/internal/relay/dialects/dialecttest"
 	"herald/workflows"
 )
 

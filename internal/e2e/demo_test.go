@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/outboxes/kafka/kafkatest"
+	"herald/internal/relay/kafka/kafkatest"
 	"herald/tools/demo"
 	"herald/tools/example"
 	"herald/tools/sandbox"

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"herald/internal/db/postgrestest"
-	"herald/internal/outboxes/kafka/kafkatest"
+	"herald/internal/relay/kafka/kafkatest"
 )
 
 // erasing is an installation with a person whose name, address, number and token contain a word

@@ -20,7 +20,7 @@ import (
 	"herald/internal/db/postgrestest"
 	"herald/internal/inbox"
 	"herald/internal/notification"
-	"herald/internal/outboxes/kafka/kafkatest"
+	"herald/internal/relay/kafka/kafkatest"
 	"herald/tools/sandbox"
 )
 

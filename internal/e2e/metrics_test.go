@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"herald/internal/notification"
-	"herald/internal/outboxes/kafka/kafkatest"
 	"herald/internal/receipts/receiptstest"
+	"herald/internal/relay/kafka/kafkatest"
 )
 
 // One event over three channels appears in the worker's metrics, and a receipt in the gateway's. Each

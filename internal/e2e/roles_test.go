@@ -16,7 +16,6 @@ import (
 	"herald/internal/db/migrate"
 	"herald/internal/inbox"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
 	"herald/internal/preference"
 	"herald/internal/purge"
 	"herald/internal/receipts"
@@ -308,10 +307,10 @@ func (r *roles) operatorOperates() {
 func (r *roles) workerAdopts() {
 	adopting := must(db.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "adopting"))(r.t)
 	defer adopting.Close()
-	must(relay.On(adopting).Adopt(r.t.Context(), "orders", []outboxes.AdoptedEvent{{ID: r.name + "-order", Type: "ORDER_PAID", Payload: []byte("{}")}}))(r.t)
-	require.NoError(r.t, relay.On(adopting).KeepRows(r.t.Context(), "orders", []outboxes.KnownRow{{Key: "1", EventID: "e"}}))
+	must(relay.On(adopting).Adopt(r.t.Context(), "orders", []relay.AdoptedEvent{{ID: r.name + "-order", Type: "ORDER_PAID", Payload: []byte("{}")}}))(r.t)
+	require.NoError(r.t, relay.On(adopting).KeepRows(r.t.Context(), "orders", []relay.KnownRow{{Key: "1", EventID: "e"}}))
 	require.NoError(r.t, relay.On(adopting).ForgetRows(r.t.Context(), "orders", []string{"1"}))
-	require.NoError(r.t, relay.On(adopting).RestTopic(r.t.Context(), "orders", outboxes.RestingTopic{Topic: "t", Wait: time.Second, Error: "of a test"}))
+	require.NoError(r.t, relay.On(adopting).RestTopic(r.t.Context(), "orders", relay.RestingTopic{Topic: "t", Wait: time.Second, Error: "of a test"}))
 	require.NoError(r.t, relay.On(adopting).WakeTopics(r.t.Context(), "orders", []string{"t"}))
 }
 

@@ -15,8 +15,8 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
-	"herald/internal/outboxes/dialects/dialecttest"
-	"herald/internal/outboxes/kafka/kafkatest"
+	"herald/internal/relay/dialects/dialecttest"
+	"herald/internal/relay/kafka/kafkatest"
 )
 
 // otherOutboxes are the tables of the order service and of the wallet hub.

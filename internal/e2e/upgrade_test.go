@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"herald/internal/notification"
-	"herald/internal/outboxes/kafka/kafkatest"
+	"herald/internal/relay/kafka/kafkatest"
 	"herald/workflows"
 )
 

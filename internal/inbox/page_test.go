@@ -122,7 +122,7 @@ func TestDemo(t *testing.T) {
 func TestDocumentHasTheExample(t *testing.T) {
 	t.Parallel()
 
-	document, err := os.ReadFile("../../../docs/inbox.md")
+	document, err := os.ReadFile("../../docs/inbox.md")
 	require.NoError(t, err)
 	source, err := os.ReadFile("example_test.go")
 	require.NoError(t, err)

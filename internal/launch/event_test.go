@@ -14,7 +14,7 @@ import (
 
 	"herald/internal/launch"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 	"herald/workflows"
 )
 
@@ -118,7 +118,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-var sources = map[string]outboxes.Source{"orders": {Name: "orders", People: true}}
+var sources = map[string]relay.Source{"orders": {Name: "orders", People: true}}
 
 var event = notification.PendingEvent{
 	ID: "evt-1", Source: "orders", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1", Cancels: "evt-0",
@@ -140,17 +140,17 @@ func taken(workflowType, queue string) error {
 func TestStartEventOfASource(t *testing.T) {
 	t.Parallel()
 
-	kafka := &outboxes.KafkaRoute{Topic: "events"}
+	kafka := &relay.KafkaRoute{Topic: "events"}
 	tests := []struct {
 		name   string
 		source string
-		config outboxes.Source
+		config relay.Source
 		want   workflows.NotifyInput
 	}{
-		{"Herald's own", "herald", outboxes.Source{}, workflows.NotifyInput{Source: "herald", Publish: true}},
-		{"Herald's own, with a topic", "herald", outboxes.Source{Name: "herald", Kafka: kafka}, workflows.NotifyInput{Source: "herald", Publish: true}},
-		{"only people", "orders", outboxes.Source{Name: "orders", People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
-		{"both", "orders", outboxes.Source{Name: "orders", Kafka: kafka, People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
+		{"Herald's own", "herald", relay.Source{}, workflows.NotifyInput{Source: "herald", Publish: true}},
+		{"Herald's own, with a topic", "herald", relay.Source{Name: "herald", Kafka: kafka}, workflows.NotifyInput{Source: "herald", Publish: true}},
+		{"only people", "orders", relay.Source{Name: "orders", People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
+		{"both", "orders", relay.Source{Name: "orders", Kafka: kafka, People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
 	}
 	for _, tt := range tests {
 		tt.want.EventID = "evt-1"
@@ -159,7 +159,7 @@ func TestStartEventOfASource(t *testing.T) {
 		server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.MatchedBy(isNotifyEvent), tt.want).Return(nil, nil).Once()
 		launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: true}
 		if tt.config.Name != "" {
-			launcher.Sources = map[string]outboxes.Source{tt.config.Name: tt.config}
+			launcher.Sources = map[string]relay.Source{tt.config.Name: tt.config}
 		}
 
 		require.NoError(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: tt.source, Type: "T"}), tt.name)
@@ -172,7 +172,7 @@ func TestStartEventOfAWrongSource(t *testing.T) {
 	t.Parallel()
 
 	for wrong, want := range map[string]string{"unknown": `OUTBOX_SOURCES has no source named "unknown"`, "wallet": "tells no people"} {
-		launcher := launch.Launcher{Client: mocks.NewClient(t), Prefix: "herald", Sources: map[string]outboxes.Source{"wallet": {Name: "wallet"}}}
+		launcher := launch.Launcher{Client: mocks.NewClient(t), Prefix: "herald", Sources: map[string]relay.Source{"wallet": {Name: "wallet"}}}
 		require.ErrorContains(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: wrong, Type: "T"}), want)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 	"herald/workflows"
 )
 
@@ -29,7 +29,7 @@ type Launcher struct {
 	Prefix        string // TASK_QUEUE_PREFIX
 	PublishEvents bool   // PUBLISH_EVENTS
 
-	Sources map[string]outboxes.Source // by name; without an entry, Herald's outbox goes to no topic
+	Sources map[string]relay.Source // by name; without an entry, Herald's outbox goes to no topic
 }
 
 // IsNotFound reports whether Temporal did not find the workflow, schedule or other object.

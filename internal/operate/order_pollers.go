@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"herald/internal/advice"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 	"herald/workflows"
 )
 
 // StartPollers starts the configured pollers of the sources, unless they run.
-func (o *Operator) StartPollers(ctx context.Context, sources []outboxes.Source) error {
+func (o *Operator) StartPollers(ctx context.Context, sources []relay.Source) error {
 	var ids []string
 	for _, source := range sources {
 		for n := 1; n <= source.Pollers; n++ {
@@ -59,18 +59,18 @@ func (o *Operator) StopPollers(ctx context.Context, ids []string) error {
 
 // PausePollers pauses all pollers of the sources, so that they start no more events, and waits
 // until they have paused.
-func (o *Operator) PausePollers(ctx context.Context, sources []outboxes.Source) (ids []string, err error) {
+func (o *Operator) PausePollers(ctx context.Context, sources []relay.Source) (ids []string, err error) {
 	return o.signalPollers(ctx, sources, workflows.PausePoller, PollerPaused, "not paused yet")
 }
 
 // ResumePollers resumes all paused pollers of the sources, and waits until they run.
-func (o *Operator) ResumePollers(ctx context.Context, sources []outboxes.Source) (ids []string, err error) {
+func (o *Operator) ResumePollers(ctx context.Context, sources []relay.Source) (ids []string, err error) {
 	return o.signalPollers(ctx, sources, workflows.ResumePoller, PollerRunning, "not resumed yet")
 }
 
 // signalPollers signals all pollers, even pollers that have the status already: the opposite signal
 // may still wait for a worker.
-func (o *Operator) signalPollers(ctx context.Context, sources []outboxes.Source, signal string, status PollerStatus, missed string) (ids []string, err error) {
+func (o *Operator) signalPollers(ctx context.Context, sources []relay.Source, signal string, status PollerStatus, missed string) (ids []string, err error) {
 	pollers, err := RunningPollers(ctx, o.Launcher, sources)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"herald/internal/launch"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 	"herald/workflows"
 )
 
@@ -94,17 +94,17 @@ func (p Poller) hasEnded() bool { return !p.stays() && p.Status != PollerStoppin
 
 // ReadPollers reads the configured pollers of the sources, and all other pollers of the sources
 // that have not ended.
-func ReadPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source) (Pollers, error) {
-	return readPollers(ctx, launcher, sources, func(outboxes.Source) int { return maxPollers })
+func ReadPollers(ctx context.Context, launcher *launch.Launcher, sources []relay.Source) (Pollers, error) {
+	return readPollers(ctx, launcher, sources, func(relay.Source) int { return maxPollers })
 }
 
 // ConfiguredPollers reads the configured pollers of the sources. It needs far fewer requests.
-func ConfiguredPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source) (Pollers, error) {
-	return readPollers(ctx, launcher, sources, func(source outboxes.Source) int { return source.Pollers })
+func ConfiguredPollers(ctx context.Context, launcher *launch.Launcher, sources []relay.Source) (Pollers, error) {
+	return readPollers(ctx, launcher, sources, func(source relay.Source) int { return source.Pollers })
 }
 
 // readPollers reads the first pollers of each source.
-func readPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source, most func(outboxes.Source) int) (Pollers, error) {
+func readPollers(ctx context.Context, launcher *launch.Launcher, sources []relay.Source, most func(relay.Source) int) (Pollers, error) {
 	pollers := Pollers{TaskQueue: workflows.EventsQueue(launcher.Prefix), Pollers: []Poller{}}
 	found := make([][]Poller, len(sources))
 	group, ctx := errgroup.WithContext(ctx)
@@ -138,7 +138,7 @@ func readPollers(ctx context.Context, launcher *launch.Launcher, sources []outbo
 }
 
 // RunningPollers reads the pollers of the sources that have not ended.
-func RunningPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source) (Pollers, error) {
+func RunningPollers(ctx context.Context, launcher *launch.Launcher, sources []relay.Source) (Pollers, error) {
 	sources = slices.Clone(sources)
 	for i := range sources {
 		sources[i].Pollers = 0

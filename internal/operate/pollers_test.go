@@ -25,7 +25,7 @@ import (
 	"herald/internal/db/postgrestest"
 	"herald/internal/launch"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 )
 
 var pollerStart = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
@@ -159,8 +159,8 @@ func (s *server) ListWorkflow(_ context.Context, request *workflowservice.ListWo
 }
 
 // heralds returns Herald's outbox with this number of pollers.
-func heralds(pollers int) []outboxes.Source {
-	return []outboxes.Source{{Name: notification.HeraldSource, Pollers: pollers}}
+func heralds(pollers int) []relay.Source {
+	return []relay.Source{{Name: notification.HeraldSource, Pollers: pollers}}
 }
 
 func TestReadPollers(t *testing.T) {
@@ -265,7 +265,7 @@ func TestStartPollersThatWereToldToStop(t *testing.T) {
 		"test-outbox-poller-3": enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 	}, temporal.started)
 
-	found := must(ReadPollers(t.Context(), temporal.launcher(), append(heralds(1), outboxes.Source{Name: "orders", Pollers: 1})))(t)
+	found := must(ReadPollers(t.Context(), temporal.launcher(), append(heralds(1), relay.Source{Name: "orders", Pollers: 1})))(t)
 	require.Equal(t, PollerStatus("STOPPING"), found.Pollers[0].Status)
 	require.False(t, found.Pollers[0].hasEnded(), "`poller stop` waits for it")
 	require.Equal(t, []string{"orders"}, found.Idle())

@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"herald/internal/db"
-	"herald/internal/outboxes"
-	"herald/internal/outboxes/dialects"
 	"herald/internal/purge"
 	"herald/internal/relay"
+	"herald/internal/relay/dialects"
 )
 
 // maxPurgeCount is the highest number of rows that PlanPurge counts. Purge deletes more rows.
@@ -19,7 +18,7 @@ const maxPurgeCount = 100_000
 // Retention is the time that the rows of a table are kept.
 type Retention struct {
 	Table  purge.PurgeTable
-	Source *outboxes.Source // the outbox of the table; nil: a table of Herald's
+	Source *relay.Source // the outbox of the table; nil: a table of Herald's
 	Age    time.Duration
 	Text   string // the age as the operator wrote it
 }
@@ -70,11 +69,11 @@ func (o *Operator) PlanPurge(ctx context.Context, kept []Retention) (tables []Pu
 }
 
 // SourceCleaner returns the table of an outbox, and its cleaner.
-func SourceCleaner(db *db.DB, source outboxes.Source) (purge.PurgeTable, Cleaner) {
+func SourceCleaner(db *db.DB, source relay.Source) (purge.PurgeTable, Cleaner) {
 	if source.IsHerald() {
 		return purge.PurgeOutbox, purge.TableCleaner{Store: db, Table: purge.PurgeOutbox, HasTopic: source.Kafka != nil}
 	}
-	rows := outboxes.Cleaner{Source: source, Store: relay.On(db), Open: func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
+	rows := relay.Cleaner{Source: source, Store: relay.On(db), Open: func(ctx context.Context, source relay.Source) (relay.DoneTable, error) {
 		return dialects.Open(ctx, source)
 	}}
 	refused := fmt.Sprintf("%s; deleting takes GRANT DELETE ON %s", seeCheck(source), source.Table)
@@ -111,7 +110,7 @@ func (o *Operator) Purge(ctx context.Context, tables []PurgedTable, progress fun
 
 // sourceCleaner adds the remedy to errors of the source's database.
 type sourceCleaner struct {
-	outboxes.Cleaner
+	relay.Cleaner
 	refused string
 }
 

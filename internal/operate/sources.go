@@ -15,9 +15,8 @@ import (
 	"herald/internal/db"
 	"herald/internal/event"
 	"herald/internal/notification"
-	"herald/internal/outboxes"
-	"herald/internal/outboxes/dialects"
 	"herald/internal/relay"
+	"herald/internal/relay/dialects"
 )
 
 // SourceState counts the waiting rows of an outbox, each count up to a limit.
@@ -32,7 +31,7 @@ type SourceState struct {
 
 // ReadSources reads the outboxes concurrently. If the database of another service does not answer
 // within patience, only the counts of that outbox are missing.
-func ReadSources(ctx context.Context, store *db.DB, sources []outboxes.Source, patience time.Duration) ([]SourceState, error) {
+func ReadSources(ctx context.Context, store *db.DB, sources []relay.Source, patience time.Duration) ([]SourceState, error) {
 	states := make([]SourceState, len(sources))
 	var group errgroup.Group
 	for i, config := range sources {
@@ -44,7 +43,7 @@ func ReadSources(ctx context.Context, store *db.DB, sources []outboxes.Source, p
 	return states, group.Wait()
 }
 
-func readSource(ctx context.Context, store *db.DB, config outboxes.Source, patience time.Duration) (state SourceState, err error) {
+func readSource(ctx context.Context, store *db.DB, config relay.Source, patience time.Duration) (state SourceState, err error) {
 	state.Name = config.Name
 	if state.Failed, state.Resting, err = relay.On(store).SourceState(ctx, config.Name); err != nil {
 		return state, err
@@ -76,7 +75,7 @@ func (s *SourceState) counted(outbox notification.OutboxState) {
 }
 
 // readTable counts the rows of another service's table. Some tables cannot mark failed rows.
-func readTable(ctx context.Context, config outboxes.Source, failed []string, patience time.Duration) (notification.OutboxState, error) {
+func readTable(ctx context.Context, config relay.Source, failed []string, patience time.Duration) (notification.OutboxState, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	table, err := dialects.Open(ctx, config)
@@ -95,7 +94,7 @@ type TopicCreator interface {
 
 // CreateTopic creates the topic of a source if the brokers do not have it, and returns its name;
 // empty: it created nothing.
-func (o *Operator) CreateTopic(ctx context.Context, brokers TopicCreator, source outboxes.Source) (created string, err error) {
+func (o *Operator) CreateTopic(ctx context.Context, brokers TopicCreator, source relay.Source) (created string, err error) {
 	if source.Kafka == nil {
 		return "", nil
 	}
@@ -119,7 +118,7 @@ func (o *Operator) CreateTopic(ctx context.Context, brokers TopicCreator, source
 // MigrateSource creates the indexes and triggers that the dialect needs and that the table lacks, and
 // returns them. It calls begun before each: an index on a large table takes long. It changes nothing
 // else in the table.
-func (o *Operator) MigrateSource(ctx context.Context, config outboxes.Source, begun func(dialects.Addition)) ([]dialects.Addition, error) {
+func (o *Operator) MigrateSource(ctx context.Context, config relay.Source, begun func(dialects.Addition)) ([]dialects.Addition, error) {
 	table, err := dialects.Open(ctx, config)
 	if err != nil {
 		return nil, err
@@ -159,7 +158,7 @@ func ofSource(err error, refused string) error {
 	}
 }
 
-func seeCheck(source outboxes.Source) string {
+func seeCheck(source relay.Source) string {
 	return fmt.Sprintf("see `starter source check %s`", source.Name)
 }
 
@@ -177,7 +176,7 @@ const retryPage = 500
 // RetrySource retries the failed rows of a source: the rows with the keys, or all if there are no
 // keys. It first marks the rows as pending in their table, and then deletes Herald's record of
 // them. If it is interrupted between the two steps, the source's walk still retries the rows.
-func (o *Operator) RetrySource(ctx context.Context, source outboxes.Source, keys []string, dryRun bool) (RetriedRows, error) {
+func (o *Operator) RetrySource(ctx context.Context, source relay.Source, keys []string, dryRun bool) (RetriedRows, error) {
 	result := RetriedRows{Source: source.Name, Skipped: slices.Clone(keys)}
 	table, err := dialects.Open(ctx, source)
 	if err != nil {
@@ -202,7 +201,7 @@ func (o *Operator) RetrySource(ctx context.Context, source outboxes.Source, keys
 	}
 }
 
-func (o *Operator) retryRows(ctx context.Context, source outboxes.Source, table *dialects.Table, keys []string) error {
+func (o *Operator) retryRows(ctx context.Context, source relay.Source, table *dialects.Table, keys []string) error {
 	targets := make([]string, len(keys))
 	for i, key := range keys {
 		targets[i] = source.EventID(key)

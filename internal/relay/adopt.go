@@ -2,117 +2,131 @@ package relay
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
-	"herald/internal/db"
-	"herald/internal/outboxes"
-	"herald/outbox"
+	"unicode"
 )
 
-// Adopt inserts the new rows of another outbox as events, in one statement. It returns, by
-// id, why it could not insert an event: the database refuses a value, or the id belongs to
-// another source or to an earlier row. It inserts all other events.
-func (s Store) Adopt(ctx context.Context, source string, events []outboxes.AdoptedEvent) (problems map[string]string, err error) {
-	if len(events) == 0 {
-		return nil, nil
+// adopt inserts events for the new rows of a page, so that people are notified. It skips rows that
+// waited for their topic, because their first look already adopted them.
+func (p *poll) adopt(ctx context.Context, page *page) error {
+	if !p.Source.People {
+		return nil
 	}
-	problems, err = s.insertAdopted(ctx, source, events)
-	if refusal(err) == "" {
-		return problems, err
+	fresh, err := p.fresh(ctx, page)
+	if err != nil || len(fresh) == 0 {
+		return err
 	}
-	problems = map[string]string{}
-	for _, event := range events {
-		one, err := s.insertAdopted(ctx, source, []outboxes.AdoptedEvent{event})
-		if why := refusal(err); why != "" {
-			problems[event.ID] = why
-		} else if err != nil {
-			return nil, err
-		} else if why, taken := one[event.ID]; taken {
-			problems[event.ID] = why
+	var events []AdoptedEvent
+	for _, row := range fresh {
+		var event AdoptedEvent
+		if event, row.PeopleError = p.Source.adopted(row.Row); row.PeopleError == "" {
+			events = append(events, event)
 		}
 	}
-	return problems, nil
-}
-
-func (s Store) insertAdopted(ctx context.Context, source string, events []outboxes.AdoptedEvent) (taken map[string]string, err error) {
-	const query = `
-		INSERT INTO event_outbox (event_id, source, event_type, aggregate_type, aggregate_id, correlation_id, payload, created_at)
-		SELECT event_id, $1, event_type, nullif(aggregate_type, ''), nullif(aggregate_id, ''), nullif(correlation_id, ''), payload::jsonb, coalesce(created_at, now())
-		FROM   unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[])
-		       WITH ORDINALITY AS r (event_id, event_type, aggregate_type, aggregate_id, correlation_id, payload, created_at, n)
-		ORDER BY n
-		ON CONFLICT DO NOTHING
-		RETURNING event_id`
-
-	n := len(events)
-	ids, types, aggregateTypes, aggregateIDs := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	correlationIDs, payloads, createdAt := make([]string, n), make([]string, n), make([]*time.Time, n)
-	for i, event := range events {
-		ids[i], types[i], aggregateTypes[i], aggregateIDs[i] = event.ID, event.Type, event.AggregateType, event.AggregateID
-		correlationIDs[i], payloads[i], createdAt[i] = event.CorrelationID, string(event.Payload), event.CreatedAt
+	problems, err := p.Memory.Adopt(ctx, p.Source.Name, events)
+	if err != nil {
+		return err
 	}
-	inserted, err := db.Collect(ctx, s.Pool, "adopt events", pgx.RowTo[string], query, source, ids, types, aggregateTypes, aggregateIDs, correlationIDs, payloads, createdAt)
-	if err != nil || len(inserted) == n {
-		return nil, err
+	var untold []KnownRow
+	for _, row := range fresh {
+		if problem, refused := problems[row.eventID]; refused {
+			row.PeopleError = problem
+		}
+		if row.PeopleError != "" {
+			row.known = true
+			untold = append(untold, row.KnownRow)
+			p.Log.Error("row notifies nobody", "event_id", row.eventID, "source", p.Source.Name, "error", row.PeopleError)
+		}
 	}
-	return s.takenIDs(ctx, source, ids, createdAt)
-}
-
-// takenIDs returns a problem for each id that belongs to an event of another source or of
-// an earlier row. Ids start again when a table is emptied.
-func (s Store) takenIDs(ctx context.Context, source string, ids []string, createdAt []*time.Time) (map[string]string, error) {
-	const query = `
-		SELECT o.event_id
-		FROM   unnest($2::text[], $3::timestamptz[]) AS r (event_id, created_at)
-		JOIN   event_outbox o USING (event_id)
-		WHERE  o.source <> $1
-		OR     o.created_at <> r.created_at`
-
-	found, err := db.Collect(ctx, s.Pool, "read the events of other sources", pgx.RowTo[string], query, source, ids, createdAt)
-	taken := map[string]string{}
-	for _, id := range found {
-		taken[id] = "another source, or an earlier row, has an event with the id " + id
+	if p.Adopted != nil && len(events) > 0 {
+		p.Adopted()
 	}
-	return taken, err
-}
-
-// Unadopted returns the ids that belong to no event.
-func (s Store) Unadopted(ctx context.Context, ids []string) ([]string, error) {
-	const query = `
-		SELECT r.event_id
-		FROM   unnest($1::text[]) AS r (event_id)
-		WHERE  NOT EXISTS (SELECT FROM event_outbox o WHERE o.event_id = r.event_id)
-		AND    NOT EXISTS (SELECT FROM processed_event p WHERE p.event_id = r.event_id)`
-
-	return db.Collect(ctx, s.Pool, "read events", pgx.RowTo[string], query, ids)
-}
-
-// integrityViolation is the class of refused rows.
-const integrityViolation = "23"
-
-// refusal returns why the database refused a value, or "" if it did not. It may refuse a
-// payload with \u0000, or a payload that is too large in the database's spelling. The text quotes
-// no value.
-func refusal(err error) string {
-	var refused *pgconn.PgError
-	if !errors.As(err, &refused) || !outbox.RefusesValue(err) && !strings.HasPrefix(refused.Code, integrityViolation) {
-		return ""
+	if len(untold) == 0 {
+		return nil
 	}
-	return strings.TrimSpace("Herald's database refuses it: SQLSTATE " + refused.Code + " " + refused.ConstraintName)
+	p.Metrics.Untold(len(untold))
+	return p.Memory.KeepRows(ctx, p.Source.Name, untold)
 }
 
-// BeginOwnOutbox records once where the walk through Herald's own outbox begins.
-func (s Store) BeginOwnOutbox(ctx context.Context) error {
-	const query = `
-		INSERT INTO source_start (source, seq)
-		SELECT 'herald', coalesce(max(seq), 0)
-		FROM  (SELECT seq FROM event_outbox ORDER BY seq DESC LIMIT 1) AS last
-		ON CONFLICT DO NOTHING`
+// fresh returns the rows of a page that may have no event yet. An earlier look may already have adopted
+// the rows that are not sent now, so fresh asks for the ids of these rows, without payloads.
+func (p *poll) fresh(ctx context.Context, page *page) (fresh []*pageRow, err error) {
+	var waiting []*pageRow
+	var ids []string
+	for i := range page.rows {
+		switch row := &page.rows[i]; {
+		case row.known:
+		case row.err == nil && (p.rests.has(row.record.Topic) || page.held[row.hash]):
+			waiting, ids = append(waiting, row), append(ids, row.eventID)
+		default:
+			fresh = append(fresh, row)
+		}
+	}
+	if len(waiting) == 0 {
+		return fresh, nil
+	}
+	unadopted, err := p.Memory.Unadopted(ctx, ids)
+	isNew := map[string]bool{}
+	for _, id := range unadopted {
+		isNew[id] = true
+	}
+	for _, row := range waiting {
+		if isNew[row.eventID] {
+			fresh = append(fresh, row)
+		}
+	}
+	return fresh, err
+}
 
-	return s.Exec(ctx, "begin the walk of Herald's outbox", query)
+// AdoptedEvent is a row of another outbox in the form of event_outbox.
+type AdoptedEvent struct {
+	ID            string
+	Type          string
+	AggregateType string // empty: null
+	AggregateID   string // empty: null
+	CorrelationID string // empty: null
+	Payload       []byte
+	CreatedAt     *time.Time // nil: the table has no time
+}
+
+// The limits of event_outbox for adopted events.
+const (
+	maxAdoptedBytes = 255
+	maxPayloadBytes = 256 << 10
+)
+
+// adopted returns a row's event, or the reason why the row can notify nobody.
+func (s Source) adopted(row Row) (event AdoptedEvent, problem string) {
+	aggregateType, aggregateID := s.aggregateOf(row)
+	for _, field := range []struct{ name, text string }{
+		{"event type", row.EventType}, {"aggregate type", aggregateType}, {"aggregate id", aggregateID}, {"correlation id", row.CorrelationID},
+	} {
+		if len(field.text) > maxAdoptedBytes || strings.ContainsFunc(field.text, isControl) {
+			return event, "the " + field.name + " is longer than 255 bytes, or has control characters"
+		}
+	}
+	switch {
+	case row.EventType == "":
+		return event, "the event type is empty"
+	case !isAdoptable(row.Payload):
+		return event, "the payload is no JSON object of 256 KiB at most"
+	}
+	return AdoptedEvent{
+		ID: s.EventID(row.Key), Type: row.EventType, AggregateType: aggregateType, AggregateID: aggregateID,
+		CorrelationID: row.CorrelationID, Payload: row.Payload, CreatedAt: row.CreatedAt,
+	}, ""
+}
+
+// isAdoptable reports whether event_outbox accepts a payload: a JSON object of at most 256 KiB.
+// The database may still refuse it.
+func isAdoptable(payload []byte) bool {
+	var object map[string]json.RawMessage
+	return len(payload) <= maxPayloadBytes && json.Unmarshal(payload, &object) == nil && object != nil
+}
+
+// isControl reports whether a character changes what a terminal shows.
+func isControl(r rune) bool {
+	return unicode.IsControl(r) || (r >= 0x2028 && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069)
 }

@@ -7,12 +7,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/db"
-	"herald/internal/outboxes"
 )
 
 // KnownRows returns the kept rows of a source, by key. It also returns the hashes of record keys
 // that a row blocks while it waits for its topic.
-func (s Store) KnownRows(ctx context.Context, source string, keys []string, hashes []int64) (map[string]outboxes.KnownRow, map[int64]bool, error) {
+func (s Store) KnownRows(ctx context.Context, source string, keys []string, hashes []int64) (map[string]KnownRow, map[int64]bool, error) {
 	const byKey = `
 		SELECT row_key AS key, event_id, coalesce(key_hash, 0) AS key_hash, refusals,
 		       coalesce(greatest(next_attempt_at - now(), '0'), '0') AS wait,
@@ -31,9 +30,9 @@ func (s Store) KnownRows(ctx context.Context, source string, keys []string, hash
 		AND    sent_at IS NULL
 		AND    failed_at IS NULL`
 
-	known, held := map[string]outboxes.KnownRow{}, map[int64]bool{}
+	known, held := map[string]KnownRow{}, map[int64]bool{}
 	batch := &pgx.Batch{}
-	var rows []outboxes.KnownRow
+	var rows []KnownRow
 	db.QueueInto(batch, &rows, pgx.RowToStructByName, byKey, source, keys)
 	if len(hashes) > 0 {
 		var hash int64
@@ -47,7 +46,7 @@ func (s Store) KnownRows(ctx context.Context, source string, keys []string, hash
 }
 
 // KeepRows stores the state of rows.
-func (s Store) KeepRows(ctx context.Context, source string, rows []outboxes.KnownRow) error {
+func (s Store) KeepRows(ctx context.Context, source string, rows []KnownRow) error {
 	const query = `
 		INSERT INTO source_row AS k (source, row_key, event_id, key_hash, refusals, next_attempt_at, error, people_error, sent_at, failed_at, marked_at)
 		SELECT $1, "Key", "EventID", nullif("KeyHash", 0), "Refusals", CASE WHEN "Wait" > 0 THEN now() + "Wait" / 1000 * interval '1 microsecond' END,
@@ -126,7 +125,7 @@ func (s Store) KeepPosition(ctx context.Context, source, owner string, position 
 }
 
 // RestingTopics returns the topics of a source that accept no records.
-func (s Store) RestingTopics(ctx context.Context, source string) ([]outboxes.RestingTopic, error) {
+func (s Store) RestingTopics(ctx context.Context, source string) ([]RestingTopic, error) {
 	const query = `
 		SELECT topic, coalesce(greatest(next_attempt_at - now(), '0'), '0') AS wait, now() - resting_since AS since, error
 		FROM   source_topic
@@ -134,12 +133,12 @@ func (s Store) RestingTopics(ctx context.Context, source string) ([]outboxes.Res
 		ORDER BY topic
 		LIMIT  1000`
 
-	return db.Collect(ctx, s.Pool, "read the resting topics of a source", pgx.RowToStructByName[outboxes.RestingTopic], query, source)
+	return db.Collect(ctx, s.Pool, "read the resting topics of a source", pgx.RowToStructByName[RestingTopic], query, source)
 }
 
 // RestTopic records that a topic accepts no records. If several pollers record that, the latest next
 // attempt counts.
-func (s Store) RestTopic(ctx context.Context, source string, topic outboxes.RestingTopic) error {
+func (s Store) RestTopic(ctx context.Context, source string, topic RestingTopic) error {
 	const query = `
 		INSERT INTO source_topic (source, topic, next_attempt_at, error)
 		VALUES ($1, $2, now() + $3::interval, $4)

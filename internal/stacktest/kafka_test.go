@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/outboxes"
-	"herald/internal/outboxes/kafka"
-	"herald/internal/outboxes/kafka/kafkatest"
+	"herald/internal/relay"
+	"herald/internal/relay/kafka"
+	"herald/internal/relay/kafka/kafkatest"
 	"herald/internal/stacktest"
 )
 
@@ -27,7 +27,7 @@ func TestKafkaIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	defer producer.Close(t.Context())
 	for _, value := range []string{"1", "2"} {
-		require.NoError(t, producer.ProduceAll(t.Context(), []outboxes.Record{{Topic: "orders", Value: []byte(value)}})[0])
+		require.NoError(t, producer.ProduceAll(t.Context(), []relay.Record{{Topic: "orders", Value: []byte(value)}})[0])
 		require.Contains(t, stack.Run(t, "kill", "kafka"), "stopping kafka")
 		require.Error(t, producer.Ready(t.Context()))
 		stack.Run(t, "up", "kafka")

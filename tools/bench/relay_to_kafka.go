@@ -9,7 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"herald/internal/outboxes/dialects/dialecttest"
+	"herald/internal/relay/dialects/dialecttest"
 	"herald/tools/testbed"
 )
 

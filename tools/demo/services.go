@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/db"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 	"herald/tools/example"
 )
 
@@ -20,7 +20,7 @@ type Services struct {
 
 // FindServices returns the services of the example if the sources list both of them in
 // Herald's database, or nil.
-func FindServices(sources []outboxes.Source, databaseURL string) (*Services, error) {
+func FindServices(sources []relay.Source, databaseURL string) (*Services, error) {
 	names := map[string]string{}
 	for _, source := range sources {
 		if source.DatabaseURL == databaseURL && source.Kafka != nil {

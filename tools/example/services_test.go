@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/db"
-	"herald/internal/outboxes/dialects/dialecttest"
+	"herald/internal/relay/dialects/dialecttest"
 	"herald/tools/example"
 )
 

@@ -11,7 +11,7 @@ import (
 	"herald/internal/check"
 	"herald/internal/explain"
 	"herald/internal/operate"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 	"herald/internal/report"
 )
 
@@ -23,7 +23,7 @@ type Config struct {
 	Providers func(context.Context) ([]operate.ProviderView, error)
 	Pollers   func(context.Context) (operate.Pollers, error)
 	Check     func(context.Context) check.Result
-	Sources   []outboxes.Source
+	Sources   []relay.Source
 	// Codec decrypts payloads for Temporal's Web UI and CLI.
 	Codec http.Handler
 

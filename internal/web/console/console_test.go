@@ -18,7 +18,7 @@ import (
 	"herald/internal/event"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 )
 
 // hostile is a string that an attacker could put into an event, a receipt or a name.
@@ -246,7 +246,7 @@ func TestPagesSetCommandsAsCode(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	d.console.Sources = []outboxes.Source{{Name: notification.HeraldSource}}
+	d.console.Sources = []relay.Source{{Name: notification.HeraldSource}}
 	postgrestest.Add(t, d.store.Pool, postgrestest.Event{ID: "evt-1", Status: notification.OutboxFailed},
 		postgrestest.Delivery{ID: "d1", EventID: "evt-1", Status: notification.Failed, LastError: "sendgrid refused: 400"})
 	_, page := d.get("/delivery?id=d1")
@@ -277,9 +277,9 @@ func TestOverviewWithDeadOutbox(t *testing.T) {
 	silent := must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = silent.Close() })
 	d := newDesk(t)
-	d.console.Sources = []outboxes.Source{
+	d.console.Sources = []relay.Source{
 		{Name: notification.HeraldSource},
-		{Name: "wallet", Dialect: outboxes.WalletHub, DatabaseURL: "postgres://herald@" + silent.Addr().String() + "/wallet?sslmode=disable", Table: "outbox"},
+		{Name: "wallet", Dialect: relay.WalletHub, DatabaseURL: "postgres://herald@" + silent.Addr().String() + "/wallet?sslmode=disable", Table: "outbox"},
 	}
 	status, page := d.get("/")
 	require.Equal(t, http.StatusOK, status)

@@ -1,5 +1,5 @@
 // Command drop drops the databases of a test run: drop RUN.
-package drop
+package main
 
 import (
 	"context"

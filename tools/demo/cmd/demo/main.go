@@ -25,7 +25,7 @@ import (
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/outboxes"
+	"herald/internal/relay"
 	"herald/internal/terminal"
 	"herald/tools/demo"
 	"herald/tools/example"
@@ -159,7 +159,7 @@ func connect(ctx context.Context, cfg config.Starter, environment map[string]str
 func ready(ctx context.Context, out *terminal.Output, cfg config.Starter, d *demo.Demo) error {
 	launcher := &launch.Launcher{Client: d.Explainer.Temporal, Namespace: d.Explainer.Namespace, Prefix: cfg.TaskQueuePrefix}
 	for _, name := range d.Sources() {
-		state, err := operate.RunningPollers(ctx, launcher, []outboxes.Source{cfg.BySource()[name]})
+		state, err := operate.RunningPollers(ctx, launcher, []relay.Source{cfg.BySource()[name]})
 		switch {
 		case err != nil:
 			return err
