@@ -4,11 +4,11 @@
 package activities
 
 import (
-	"context"
 	"sync"
 	"time"
 
 	"herald/internal/notification"
+	"herald/internal/planner"
 )
 
 // Activities holds the dependencies of the activities. The worker builds it once, with
@@ -16,7 +16,7 @@ import (
 type Activities struct {
 	Sources     map[string]Source // by name; notification.HeraldSource is always there
 	Launcher    EventLauncher
-	Plans       PlanStore
+	Planner     planner.Planner
 	Attempts    AttemptStore
 	Lanes       LaneStore
 	Deliveries  DeliveryStore
@@ -39,15 +39,12 @@ type Activities struct {
 	DeadLetters DeadLetterQueue
 	FollowUps   FollowUpStore
 	Escalations EscalationWorkflows
-	EventTexts  func(event notification.Event, templates []notification.Template) EventTexts
-	// EscalatedTexts writes the texts of channels that escalation leads to.
-	EscalatedTexts func(event notification.Event, templates []notification.Template) EventTexts
-	DigestText     func(templates []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
-	Senders        map[notification.Channel]Sender // a channel without a sender is off
-	Off            map[notification.Channel]error  // why a channel is off: which settings it lacks
-	Policies       map[notification.Channel]DeliveryPolicy
-	RateLimits     map[notification.Channel]float64 // messages a second over all workers; 0, or no entry: none
-	Turns          TurnStore                        // of the channels that have a rate limit
+	DigestText  func(templates []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
+	Senders     map[notification.Channel]Sender // a channel without a sender is off
+	Off         map[notification.Channel]error  // why a channel is off: which settings it lacks
+	Policies    map[notification.Channel]DeliveryPolicy
+	RateLimits  map[notification.Channel]float64 // messages a second over all workers; 0, or no entry: none
+	Turns       TurnStore                        // of the channels that have a rate limit
 	// An event with more recipients than BulkThreshold sends its deliveries in batches. In other
 	// events each delivery has a workflow. 0: no event sends batches.
 	BulkThreshold int
@@ -74,10 +71,4 @@ type AttemptPolicy struct {
 	Outage      time.Duration `json:",omitempty"` // time from the first of them during which a provider that is busy or out of reach does not count
 	FirstRetry  time.Duration `json:",omitempty"` // between the first attempt and the second; 0: Temporal's retry policy decides
 	Coefficient float64       `json:",omitempty"` // factor by which each further interval grows
-}
-
-// EventTexts writes the texts of one event. An error names the template at fault.
-// A retry returns the same error, unless ctx has ended.
-type EventTexts interface {
-	Render(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (notification.Text, error)
 }

@@ -13,15 +13,15 @@ import (
 // askApproval makes the event wait if it has more recipients than its type allows without approval.
 // The count stops just above that number.
 func (a *Activities) askApproval(ctx context.Context, p *planning) error {
-	over := *p.setup.ApprovalOver
-	count, err := a.Plans.CountRecipients(ctx, p.targets, over+1)
-	if err != nil || !p.setup.NeedsApproval(count) {
+	over := *p.ApprovalOver
+	count, err := a.Planner.Rows.CountRecipients(ctx, p.Targets, over+1)
+	if err != nil || !p.NeedsApproval(count) {
 		return err
 	}
-	if p.result.AskedAt, err = a.Plans.AskApproval(ctx, p.setup.Event.ID); err != nil {
+	if p.result.AskedAt, err = a.Planner.Rows.AskApproval(ctx, p.Event.ID); err != nil {
 		return err
 	}
-	p.result.Outcome, p.result.Problem = notification.AwaitingApproval, fmt.Sprintf("it would tell more than %d people", over)
+	p.Outcome, p.Problem = notification.AwaitingApproval, fmt.Sprintf("it would tell more than %d people", over)
 	countApproval(ctx, approvalAsked)
 	return nil
 }
@@ -41,7 +41,7 @@ func (a *Activities) AnswerApproval(ctx context.Context, in AnswerApprovalInput)
 	if in.Approved {
 		answer.Answer = notification.Approved
 	}
-	stored, err := a.Plans.AnswerApproval(ctx, in.EventID, answer)
+	stored, err := a.Planner.Rows.AnswerApproval(ctx, in.EventID, answer)
 	switch {
 	case err != nil:
 	case stored.Answer != "":

@@ -13,6 +13,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
+	"herald/internal/planner"
 	"herald/internal/template"
 )
 
@@ -238,7 +239,7 @@ func sealDigest(db *digests, judge bool) (activities.SealResult, error) {
 }
 
 // eventTexts writes texts as a worker does.
-func eventTexts(event notification.Event, rows []notification.Template) activities.EventTexts {
+func eventTexts(event notification.Event, rows []notification.Template) planner.Texts {
 	return template.Engine{}.NewSet(event, rows)
 }
 
@@ -322,6 +323,6 @@ func TestGiveUpDigest(t *testing.T) {
 	requireFailure(t, err, "", false, 0)
 }
 
-func escalatedTexts(event notification.Event, rows []notification.Template) activities.EventTexts {
+func escalatedTexts(event notification.Event, rows []notification.Template) planner.Texts {
 	return template.Engine{}.NewEscalatedSet(event, rows)
 }

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"herald/internal/notification"
+	"herald/internal/planner"
 )
 
 // EscalationStore is the part of the database that Escalate needs.
@@ -86,7 +87,7 @@ func (a *Activities) follow(ctx context.Context, e *escalating, to notification.
 		key.Limited = e.facts.Setting.Entity
 	}
 	if e.plan != nil && e.planned.DeliveryID != "" {
-		key.Throttle = e.plan.setup.ThrottleKey(e.recipient, to)
+		key.Throttle = e.plan.ThrottleKey(e.recipient, to)
 	}
 	var stored []notification.DecidedRecipient
 	follower, err := a.Followers.Follow(ctx, key, func(now notification.Escalating) *notification.DecidedRecipient {
@@ -114,8 +115,8 @@ type escalating struct {
 	in     EscalateInput
 	result EscalateResult
 
-	gone      string    // the reason why the rules are not applied; empty: they are
-	plan      *planning // nil: the rules are not applied, see gone
+	gone      string        // the reason why the rules are not applied; empty: they are
+	plan      *planner.Plan // nil: the rules are not applied, see gone
 	recipient notification.Recipient
 
 	// For the current channel:
@@ -145,7 +146,7 @@ func (e *escalating) end(ctx context.Context) (EscalateResult, error) {
 
 // readRecipient reads the recipient and the rules as planning would read them now.
 func (a *Activities) readRecipient(ctx context.Context, e *escalating) error {
-	setup, err := a.Plans.EventSetup(ctx, e.in.EventID)
+	plan, err := a.Planner.Event(ctx, e.in.EventID)
 	if errors.Is(err, notification.ErrNoEvent) {
 		e.gone = "its event was purged"
 		return nil
@@ -153,24 +154,19 @@ func (a *Activities) readRecipient(ctx context.Context, e *escalating) error {
 	if err != nil {
 		return err
 	}
-	p := a.newPlanning(setup)
-	if p.result.Outcome == notification.EventCancelled {
-		e.gone = p.result.Problem
+	if plan.Outcome == notification.EventCancelled {
+		e.gone = plan.Problem
 		return nil
 	}
-	page, err := a.Plans.Named(ctx, setup.Event.Type, p.targets, e.in.UserType, e.in.UserID)
+	person, found, err := plan.Person(ctx, notification.RecipientKey{UserType: e.in.UserType, UserID: e.in.UserID})
 	if err != nil {
 		return err
 	}
-	if len(page.Recipients) == 0 {
+	if !found {
 		e.gone = notification.NoLongerRecipient
 		return nil
 	}
-	if err := p.readHolders(ctx, page.Recipients); err != nil {
-		return err
-	}
-	p.setup.Settings = page.Settings
-	e.plan, e.recipient = p, page.Recipients[0]
+	e.plan, e.recipient = plan, person
 	return nil
 }
 
@@ -179,13 +175,13 @@ func (e *escalating) look(ctx context.Context, to notification.Channel) {
 	if e.plan == nil {
 		return
 	}
-	if _, routed := e.plan.setup.Route(to); !routed {
+	if _, routed := e.plan.Route(to); !routed {
 		e.gone = string(to) + " is no longer routed"
 		return
 	}
-	e.facts = e.plan.setup.Facts(e.recipient, to, e.plan.now(), nil)
+	e.facts = e.plan.Facts(e.recipient, to, e.plan.Time(), nil)
 	if e.choice = e.escalatedChoice(); e.choice.Decision == notification.DecisionSelected {
-		e.planned = e.plan.planned(ctx, e.recipient, e.choice)
+		e.planned = e.plan.Delivery(ctx, e.recipient, e.choice)
 	}
 }
 
@@ -200,7 +196,7 @@ func (e *escalating) instead() (to notification.Channel, escalates bool) {
 	if e.plan == nil || e.result.Outcome != notification.EscalationDropped {
 		return "", false
 	}
-	return e.plan.setup.Instead(e.choice)
+	return e.plan.Instead(e.choice)
 }
 
 // decide decides about the locked row, and returns the recipient to store; nil: none.

@@ -11,11 +11,12 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
+	"herald/internal/planner"
 )
 
 // eventStore is an EventStore with one event, which it plans, too.
 type eventStore struct {
-	activities.PlanStore
+	planner.Rows
 	event notification.Event
 	rules []notification.EventRecipients
 	err   error
@@ -42,7 +43,7 @@ func (e *eventStore) FinishEvent(_ context.Context, end notification.EventEnd) (
 }
 
 func publish(store *eventStore, mq *broker) (activities.PublishEventResult, error) {
-	a := &activities.Activities{Events: store, Plans: store, Messages: mq}
+	a := &activities.Activities{Events: store, Planner: planner.Planner{Rows: store}, Messages: mq}
 	return run[activities.PublishEventResult](a, a.PublishEvent, activities.PublishEventInput{EventID: "evt-1"})
 }
 

@@ -1,39 +1,14 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 
 	"herald/internal/notification"
+	"herald/internal/planner"
 )
-
-// PlanStore is the part of the database that planning needs.
-type PlanStore interface {
-	EventSetup(ctx context.Context, eventID string) (notification.EventSetup, error)
-	Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error)
-	SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error
-	// SaveLockedPlan stores the page that decide returns. It locks the keys meanwhile, sets what its
-	// people were told before, and passes the recipients that the event has selected so far.
-	SaveLockedPlan(ctx context.Context, event notification.Event, page notification.RecipientPage, keys []notification.Throttle, decide func(notification.Used) ([]notification.DecidedRecipient, error)) error
-	// ReadCounted sets the messages of people that the caps count.
-	ReadCounted(ctx context.Context, caps notification.Caps, people []notification.Recipient) error
-	// AddressHolders reads which recipients of an event have deliveries to the addresses of people, on
-	// channels whose routes tell each address once. It sets the hashes of these addresses in people.
-	AddressHolders(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) (notification.AddressHolders, error)
-	// Named reads a recipient as planning does; an empty page: the targets do not name them.
-	Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error)
-	Event(ctx context.Context, eventID string) (notification.Event, []notification.EventRecipients, error)
-	// AskApproval stores that an event waits for approval, and returns the start of the wait.
-	AskApproval(ctx context.Context, eventID string) (time.Time, error)
-	// AnswerApproval stores the first answer, and returns the stored answer. It ignores an approval
-	// by the emitter.
-	AnswerApproval(ctx context.Context, eventID string, answer notification.Approval) (notification.Approval, error)
-	// CountRecipients counts the recipients of targets, up to limit.
-	CountRecipients(ctx context.Context, targets []notification.Target, limit int) (int, error)
-}
 
 const (
 	// pageSize is the number of recipients in a page. If the input asks for several pages, the
@@ -83,25 +58,39 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 	if _, err := a.source(in.Source); err != nil {
 		return PlanResult{}, err
 	}
-	setup, err := a.Plans.EventSetup(ctx, in.EventID)
+	plan, err := a.Planner.Event(ctx, in.EventID)
 	if err != nil {
 		return PlanResult{}, failure(err)
 	}
-	p := a.newPlanning(setup)
+	p := &planning{Plan: plan}
 	switch {
-	case p.result.Outcome == notification.EventCancelled, p.result.Outcome == notification.EventRejected: // hand out no deliveries, planned ones included
-		return p.result, nil
-	case p.result.Outcome == "" && in.After.UserID == "" && setup.ApprovalOver != nil && setup.Event.Answer == "":
-		if err := a.askApproval(ctx, p); err != nil || p.result.Outcome != "" {
-			return p.result, err
+	case p.Outcome == notification.EventCancelled, p.Outcome == notification.EventRejected: // hand out no deliveries, planned ones included
+		return p.answer(), nil
+	case p.Outcome == "" && in.After.UserID == "" && p.ApprovalOver != nil && p.Event.Answer == "":
+		if err := a.askApproval(ctx, p); err != nil || p.Outcome != "" {
+			return p.answer(), err
 		}
 	}
-	if p.result.Outcome == "" && len(setup.Routing) > 0 {
+	if p.Outcome == "" && len(p.Routing) > 0 {
 		if err := a.planPages(ctx, p, in); err != nil {
 			return PlanResult{}, err
 		}
 	}
 	return a.handOut(ctx, p, in)
+}
+
+// planning is the state of one [Activities.PlanDeliveries].
+type planning struct {
+	*planner.Plan
+	result PlanResult
+}
+
+// answer returns the result, as far as it is known.
+func (p *planning) answer() PlanResult {
+	result := p.result
+	result.EventType, result.Aggregate = p.Event.Type, notification.Entity{Type: p.Event.AggregateType, ID: p.Event.AggregateID}
+	result.Outcome, result.Problem = p.Outcome, p.Problem
+	return result
 }
 
 // planPages plans page after page, up to the input's number of pages.
@@ -111,17 +100,17 @@ func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) e
 		size = largePageSize
 	}
 	for page := 1; ; page++ {
-		found, err := a.Plans.Recipients(ctx, p.setup.Event.Type, p.targets, after, size)
+		found, err := p.Page(ctx, after, size)
 		if err != nil {
 			return err
 		}
-		p.passOver(ctx, found.PassedOver)
+		passOver(ctx, p.Plan, found.PassedOver)
 		if len(found.Recipients) == 0 && after.UserID == "" {
-			p.result.Outcome, p.result.Problem = notification.NoRecipients, cmp.Or(p.result.Problem, "nobody in the directory is an active recipient of it")
+			p.Nobody()
 			return nil
 		}
 		if after.UserID == "" {
-			if p.result.Bulk, err = a.isBulk(ctx, p.targets, found); err != nil {
+			if p.result.Bulk, err = a.isBulk(ctx, p.Targets, found); err != nil {
 				return err
 			}
 		}
@@ -136,6 +125,15 @@ func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) e
 	}
 }
 
+// passOver reports people whose user type or user id Herald cannot use.
+func passOver(ctx context.Context, plan *planner.Plan, people []notification.PassedOver) {
+	for _, some := range people {
+		countPassedOver(ctx, some)
+		activity.GetLogger(ctx).Warn("people are passed over", "event_id", plan.Event.ID, "problem", some.String())
+	}
+	plan.PassOver(people)
+}
+
 // isBulk reports whether an event has more recipients than BULK_THRESHOLD. It stops counting
 // above the threshold, and counts nothing if the first page shows the answer.
 func (a *Activities) isBulk(ctx context.Context, targets []notification.Target, first notification.RecipientPage) (bool, error) {
@@ -143,7 +141,7 @@ func (a *Activities) isBulk(ctx context.Context, targets []notification.Target, 
 	if a.BulkThreshold == 0 || onPage > a.BulkThreshold || first.Next == nil {
 		return a.BulkThreshold > 0 && onPage > a.BulkThreshold, nil
 	}
-	count, err := a.Plans.CountRecipients(ctx, targets, a.BulkThreshold+1)
+	count, err := a.Planner.Rows.CountRecipients(ctx, targets, a.BulkThreshold+1)
 	activity.RecordHeartbeat(ctx)
 	return count > a.BulkThreshold, err
 }
@@ -155,21 +153,21 @@ func halfOver(ctx context.Context, started time.Time) bool {
 }
 
 func (a *Activities) planPage(ctx context.Context, p *planning, found notification.RecipientPage) error {
-	decided, err := p.savePage(ctx, found)
+	decided, err := p.Save(ctx, found, func() { activity.RecordHeartbeat(ctx) })
 	if err != nil {
 		return err
 	}
 	countNotSent(ctx, decided)
 	activity.RecordHeartbeat(ctx)
 	p.result.Next = found.Next
-	activity.GetLogger(ctx).Info("planned", "event_id", p.setup.Event.ID, "recipients", len(found.Recipients))
+	activity.GetLogger(ctx).Info("planned", "event_id", p.Event.ID, "recipients", len(found.Recipients))
 	return nil
 }
 
 // handOut adds the deliveries to send. It reads them from the rows, because an earlier planning may
 // have stored deliveries to people who have left since.
 func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (PlanResult, error) {
-	result, eventID := p.result, p.setup.Event.ID
+	result, eventID := p.answer(), p.Event.ID
 	if in.After.UserID == "" && result.Next == nil && !result.Bulk {
 		deliveries, err := a.Lanes.Undelivered(ctx, eventID, pageDeliveries+1)
 		if err != nil {

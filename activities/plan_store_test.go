@@ -250,14 +250,14 @@ func get[T any](t *testing.T, s *db.DB, query string, args ...any) (value T) {
 
 // planDatabase is the part of the database that planning needs.
 type planDatabase interface {
-	activities.PlanStore
+	planner.Rows
 	activities.LaneStore
 }
 
 // planDatabaseOf returns the real one.
 func planDatabaseOf(s *db.DB) planDatabase {
 	return struct {
-		activities.PlanStore
+		planner.Rows
 		activities.LaneStore
 	}{planner.On(s), attempt.On(s)}
 }
@@ -342,10 +342,15 @@ var policies = map[notification.Channel]activities.DeliveryPolicy{
 	notification.Email:     {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second}},
 }
 
+// planOf returns a planner with the texts of tests.
+func planOf(rows planner.Rows) planner.Planner {
+	return planner.Planner{Rows: rows, EventTexts: eventTexts, EscalatedTexts: escalatedTexts}
+}
+
 // planning plans the events of Herald's own outbox.
 func planning(db planDatabase) *activities.Activities {
 	sources := map[string]activities.Source{notification.HeraldSource: {}}
-	return &activities.Activities{Sources: sources, Plans: db, Lanes: db, EventTexts: eventTexts, EscalatedTexts: escalatedTexts, Policies: policies}
+	return &activities.Activities{Sources: sources, Planner: planOf(db), Lanes: db, Policies: policies}
 }
 
 func plan(db planDatabase, in activities.PlanInput) (activities.PlanResult, error) {

@@ -32,7 +32,7 @@ type PublishEventResult struct {
 // PublishEvent publishes an event's message to RabbitMQ, and records that RabbitMQ has it. A
 // repeat publishes it again, with the same message id.
 func (a *Activities) PublishEvent(ctx context.Context, in PublishEventInput) (PublishEventResult, error) {
-	event, rules, err := a.Plans.Event(ctx, in.EventID)
+	event, rules, err := a.Planner.Rows.Event(ctx, in.EventID)
 	if err != nil {
 		return PublishEventResult{}, failure(err)
 	}

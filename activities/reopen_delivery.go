@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"errors"
-	"time"
 
 	"go.temporal.io/sdk/activity"
 
@@ -39,7 +38,7 @@ func (a *Activities) ReopenDelivery(ctx context.Context, in ReopenInput) (Reopen
 	if err != nil {
 		return ReopenResult{}, failure(err)
 	}
-	plan, err := a.planAnew(ctx, found)
+	plan, err := a.Planner.Reopen(ctx, found)
 	if err != nil {
 		return ReopenResult{}, err
 	}
@@ -58,44 +57,4 @@ func (a *Activities) ReopenDelivery(ctx context.Context, in ReopenInput) (Reopen
 	return ReopenResult{
 		Status: state.Status, AttemptsBefore: state.Attempts, Policy: a.Policies[found.Channel], Waits: !state.SendAfter.IsZero(),
 	}, nil
-}
-
-// planAnew writes the text of one delivery, or keeps its old text if the event's row was purged.
-func (a *Activities) planAnew(ctx context.Context, found notification.Reopening) (notification.Reopened, error) {
-	plan := notification.Reopened{Address: found.Recipient.Address(found.Channel), KeepText: true, Problem: found.Problem()}
-	if plan.Problem != "" {
-		return plan, nil
-	}
-	setup, err := a.Plans.EventSetup(ctx, found.EventID)
-	at, problem := found.OwnTime(setup, time.Now())
-	if !at.IsZero() {
-		plan.SendAfter = &at
-	}
-	switch {
-	case errors.Is(err, notification.ErrNoEvent) && found.HasText:
-		return plan, nil
-	case errors.Is(err, notification.ErrNoEvent):
-		plan.Problem = "it has no text, and its event was purged"
-		return plan, nil
-	case err != nil:
-		return notification.Reopened{}, err
-	}
-	plan.KeepText = false
-	if plan.Problem = problem; problem != "" {
-		return plan, nil
-	}
-	texts := a.EventTexts
-	if found.Escalated(setup) {
-		texts = a.EscalatedTexts
-	}
-	text, err := texts(setup.Event, setup.Templates).Render(ctx, found.Channel, found.Recipient)
-	if err := ctx.Err(); err != nil {
-		return notification.Reopened{}, err
-	}
-	if err != nil {
-		plan.Problem = err.Error()
-		return plan, nil
-	}
-	plan.Title, plan.Body, plan.URL = &text.Title, &text.Body, text.URL
-	return plan, nil
 }

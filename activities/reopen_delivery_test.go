@@ -11,6 +11,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
+	"herald/internal/planner"
 )
 
 // retries is a RetryStore with one delivery.
@@ -45,8 +46,8 @@ func refusedMail() *retries {
 	}
 }
 
-func reopen(db *retries, plans activities.PlanStore, again bool) (activities.ReopenResult, error) {
-	a := &activities.Activities{Retries: db, Plans: plans, EventTexts: eventTexts, EscalatedTexts: escalatedTexts, Policies: policies}
+func reopen(db *retries, plans planner.Rows, again bool) (activities.ReopenResult, error) {
+	a := &activities.Activities{Retries: db, Planner: planOf(plans), Policies: policies}
 	return run[activities.ReopenResult](a, a.ReopenDelivery, activities.ReopenInput{DeliveryID: "d1", Again: again})
 }
 

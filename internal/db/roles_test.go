@@ -51,7 +51,7 @@ func TestRolesMayRunTheirStatements(t *testing.T) {
 	}
 
 	worker, heard := of("worker")
-	wanted := []reflect.Type{reflect.TypeFor[channel.States]()}
+	wanted := []reflect.Type{reflect.TypeFor[channel.States](), reflect.TypeFor[planner.Rows]()}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[activities.Activities]()) {
 		wanted = append(wanted, field.Type)
 	}

@@ -1,160 +1,69 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 	"time"
 
+	"herald/internal/advice"
 	"herald/internal/notification"
 	"herald/internal/planner"
 	"herald/internal/report"
 )
 
-// planAgain is the result of planning one recipient and one channel of an event again, now.
+// planAgain is the trace of planning one recipient and one channel of an event again, now.
 type planAgain struct {
-	facts  notification.Facts
+	planner.Trace
 	routed []notification.Channel // the channels of the event's type
-	person notification.DirectoryEntry
-	named  bool     // the event names the recipient, who is active
-	reason []string // why the event does not name the recipient; empty: it does, or the reason is unknown
-
-	decision notification.Decision // planning's decision; empty: planning skips the recipient or the channel
-	instead  notification.Channel  // the channel that escalation uses at once, because this channel cannot reach the recipient; empty: none
+	reason []string               // why the event does not name the recipient; empty: it does, or the reason is unknown
 }
 
-// planAgain plans one recipient as planning does: with the same statements for the event's setup
-// and recipients, and with the same rules. If the event's row was purged, only a delivery's row
+// planAgain asks the planner about one recipient. If the event's row was purged, only a delivery's row
 // names the entity through which the event named the recipient.
-func (e Explainer) planAgain(ctx context.Context, key report.DecisionKey, decided report.Decided, now time.Time) (planAgain, error) {
-	setup, targets, problems, err := e.setup(ctx, key.EventID, decided)
+func (e Explainer) planAgain(ctx context.Context, key report.DecisionKey, decided report.Decided, now time.Time) (again planAgain, err error) {
+	var plan *planner.Plan
+	if decided.Outbox != nil {
+		plan, err = e.planner().Event(ctx, key.EventID)
+	} else {
+		plan, err = e.planner().Purged(ctx, decided.EventType, decided.Entity)
+	}
 	if err != nil {
-		return planAgain{}, err
+		return again, err
 	}
-	person, err := planner.On(e.Store).DirectoryEntry(ctx, key.UserType, key.UserID, targets)
-	if err != nil {
-		return planAgain{}, err
+	again.Trace, err = plan.Trace(ctx, notification.RecipientKey{UserType: key.UserType, UserID: key.UserID}, key.Channel, now)
+	for _, route := range plan.Routing {
+		again.routed = append(again.routed, route.Channel)
 	}
-	page, err := planner.On(e.Store).Named(ctx, decided.EventType, targets, key.UserType, key.UserID)
-	if err != nil {
-		return planAgain{}, err
+	if !again.Named && (decided.Outbox != nil || len(plan.Targets) > 0) {
+		again.reason = notNamed(plan, again.Person)
 	}
-	setup.Settings = page.Settings
-	plan := planAgain{person: person, named: len(page.Recipients) > 0}
-	for _, route := range setup.Routing {
-		plan.routed = append(plan.routed, route.Channel)
-	}
-	if !plan.named {
-		plan.facts = setup.Facts(person.Recipient, key.Channel, now, nil)
-		if decided.Outbox != nil || len(targets) > 0 {
-			plan.reason = notNamed(targets, problems, person)
-		}
-		return plan, nil
-	}
-	if setup.Holders, err = e.addAmounts(ctx, setup, page.Recipients); err != nil {
-		return plan, err
-	}
-	me, used := page.Recipients[0], notification.Used{}
-	limited := func(channel notification.Channel) bool { return setup.Facts(me, channel, now, nil).Limited() }
-	plan.facts = setup.Facts(me, key.Channel, now, used)
-	if limited(key.Channel) || plan.facts.Routing.OnEscalationOnly && slices.ContainsFunc(plan.routed, limited) {
-		if used, err = e.countBefore(ctx, setup, targets, &plan.facts); err != nil {
-			return plan, err
-		}
-	}
-	for _, choice := range setup.Decide(me, now, used.Clone()) {
-		if choice.Channel == key.Channel {
-			plan.decision = choice.Decision
-			plan.instead, _ = setup.Instead(choice)
-		}
-	}
-	return plan, nil
+	return again, err
 }
 
-func (e Explainer) setup(ctx context.Context, eventID string, decided report.Decided) (setup notification.EventSetup, targets []notification.Target, problems []string, err error) {
-	if decided.Outbox == nil {
-		setup, err = planner.On(e.Store).TypeSetup(ctx, decided.EventType)
-		setup.Event.Type = decided.EventType
-		if decided.Entity.Type != "" {
-			targets = []notification.Target{{Entity: decided.Entity}}
-		}
-		return setup, targets, nil, err
+// plan reads the plan of the event with an id. An empty id means draft, which is not stored and is planned
+// at a time; zero: now.
+func (e Explainer) plan(ctx context.Context, id string, draft notification.Event, at time.Time) (*planner.Plan, error) {
+	if id == "" {
+		return e.planner().Draft(ctx, draft, at)
 	}
-	if setup, err = planner.On(e.Store).EventSetup(ctx, eventID); err == nil {
-		setup.ReadPayload()
-		targets, problems = notification.Targets(setup.Event, setup.Recipients)
-	}
-	return setup, targets, problems, err
+	plan, err := e.planner().Event(ctx, id)
+	plan.Now = cmp.Or(at, plan.Now)
+	return plan, advice.NoEvent(id, err)
 }
 
-// addAmounts reads the recipients' earlier messages that throttle windows and caps of the event type
-// count, and returns who has the addresses that its routes compare.
-func (e Explainer) addAmounts(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) (notification.AddressHolders, error) {
-	if len(setup.Caps) > 0 {
-		if err := planner.On(e.Store).ReadCounted(ctx, setup.Caps, people); err != nil {
-			return nil, err
-		}
-	}
-	if keys := setup.ThrottleKeys(people); len(keys) > 0 {
-		last, err := planner.On(e.Store).Throttles(ctx, setup.Event.Type, keys)
-		if err != nil {
-			return nil, err
-		}
-		notification.AddThrottles(people, last)
-	}
-	return planner.On(e.Store).AddressHolders(ctx, setup, people)
-}
+func (e Explainer) planner() planner.Planner { return planner.New(planner.On(e.Store), e.Texts) }
 
-func notNamed(targets []notification.Target, problems []string, person notification.DirectoryEntry) []string {
-	if len(targets) == 0 {
-		return problems
+func notNamed(plan *planner.Plan, person notification.DirectoryEntry) []string {
+	if len(plan.Targets) == 0 {
+		return plan.Problems
 	}
-	reasons := notification.NotNamed(targets, person)
+	reasons := notification.NotNamed(plan.Targets, person)
 	if person.Active && reasons == nil {
 		return []string{"planning passes over ids that are empty, longer than 64 bytes or not printable"}
 	}
 	return reasons
-}
-
-// countBefore reads up to countedPages pages of countedPage recipients.
-const countedPages, countedPage = 20, 100
-
-// countBefore decides about the recipients before one recipient, as planning does. It stops at this
-// recipient, or as soon as the entity's limit is used up. It gives up after 2,000 recipients and
-// sets Uncounted in the facts.
-func (e Explainer) countBefore(ctx context.Context, setup notification.EventSetup, targets []notification.Target, facts *notification.Facts) (notification.Used, error) {
-	me, used, counted := facts.Recipient, notification.Used{}, 0
-	err := e.pages(ctx, setup, targets, countedPage, func(page notification.RecipientPage) (done bool, err error) {
-		for _, r := range page.Recipients {
-			*facts = setup.Facts(me, facts.Routing.Channel, facts.Now, used)
-			settled := facts.AtCapacity() && !facts.Routing.OnEscalationOnly
-			if settled || (r.UserType == me.UserType && r.UserID == me.UserID) {
-				return true, nil
-			}
-			setup.Decide(r, facts.Now, used)
-		}
-		counted++
-		facts.Uncounted = counted == countedPages && page.Next != nil
-		return facts.Uncounted, nil
-	})
-	return used, err
-}
-
-// pages calls f for each page of an event's recipients, in planning's order, until f is done.
-func (e Explainer) pages(ctx context.Context, setup notification.EventSetup, targets []notification.Target, size int, f func(notification.RecipientPage) (done bool, err error)) error {
-	for after := (notification.Cursor{}); ; {
-		page, err := planner.On(e.Store).Recipients(ctx, setup.Event.Type, targets, after, size)
-		if err != nil {
-			return err
-		}
-		if _, err := e.addAmounts(ctx, setup, page.Recipients); err != nil {
-			return err
-		}
-		if done, err := f(page); done || err != nil || page.Next == nil {
-			return err
-		}
-		after = *page.Next
-	}
 }
 
 // RulesNow holds the current finding of each rule, and the rows that the rules read.
@@ -221,12 +130,12 @@ type SettingNow struct {
 }
 
 func (p planAgain) rules() RulesNow {
-	f := p.facts
+	f := p.Facts
 	rules := RulesNow{
-		RecipientKnown: p.person.Known, RecipientActive: p.person.Active, Role: strings.Join(f.Recipient.Roles, ", "), Unreached: p.reason,
+		RecipientKnown: p.Person.Known, RecipientActive: p.Person.Active, Role: strings.Join(f.Recipient.Roles, ", "), Unreached: p.reason,
 		RoutedChannels: p.routed, ServedUserTypes: f.Served, Category: f.Category, CategoryOff: f.CategoryOff(),
 		HasAddress: f.Recipient.Reachable(f.Routing.Channel), Address: f.AddressWord(), Timezone: f.Recipient.Timezone,
-		QuietHours: f.OwnQuietHours(), Quiet: f.Silence.Quiet, Findings: f.Findings(), Uncounted: f.Uncounted, Decision: p.decision, Instead: p.instead,
+		QuietHours: f.OwnQuietHours(), Quiet: f.Silence.Quiet, Findings: f.Findings(), Uncounted: f.Uncounted, Decision: p.Decision, Instead: p.Instead,
 	}
 	if f.Recipient.Entity.Type != "" {
 		rules.Entity = f.Recipient.Entity.String()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"herald/internal/advice"
 	"herald/internal/mailtext"
@@ -46,13 +47,10 @@ type TemplateKey struct {
 	Locale    string `json:"locale"`
 }
 
-// unwritten is the id of an event that exists only in a preview.
-const unwritten = "preview"
-
 // Preview renders a text with planning's code. An error is the error that planning would record,
 // with advice.
 func (e Explainer) Preview(ctx context.Context, in PreviewRequest) (Preview, error) {
-	setup, err := e.eventSetup(ctx, in.EventID, notification.Event{Type: in.Type, Payload: in.Payload})
+	plan, err := e.plan(ctx, in.EventID, notification.Event{Type: in.Type, Payload: in.Payload}, time.Time{})
 	if err != nil {
 		return Preview{}, err
 	}
@@ -67,7 +65,7 @@ func (e Explainer) Preview(ctx context.Context, in PreviewRequest) (Preview, err
 	if in.Locale != "" {
 		person.Recipient.Locale = in.Locale
 	}
-	return e.write(ctx, in, setup, person)
+	return e.write(ctx, in, plan.EventSetup, person)
 }
 
 func (e Explainer) write(ctx context.Context, in PreviewRequest, setup notification.EventSetup, person notification.DirectoryEntry) (Preview, error) {
@@ -108,19 +106,6 @@ func (e Explainer) digest(ctx context.Context, channel notification.Channel, eve
 		return row, text, advice.With(err, mendTemplate(row, found, template.DigestType(event.Type), channel))
 	}
 	return row, text, nil
-}
-
-// eventSetup reads planning's input for the event with this id. An empty id means `draft`, which is
-// not stored.
-func (e Explainer) eventSetup(ctx context.Context, id string, draft notification.Event) (notification.EventSetup, error) {
-	if id != "" {
-		setup, err := planner.On(e.Store).EventSetup(ctx, id)
-		return setup, advice.NoEvent(id, err)
-	}
-	setup, err := planner.On(e.Store).TypeSetup(ctx, draft.Type)
-	setup.Event = draft
-	setup.Event.ID = unwritten
-	return setup, err
 }
 
 func mendTemplate(row notification.Template, found bool, eventType string, channel notification.Channel) string {

@@ -245,9 +245,12 @@ func (d *directory) plan(t *testing.T, event string) {
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
 	a := &activities.Activities{
-		Sources: map[string]activities.Source{notification.HeraldSource: {}}, Plans: planner.On(d.DB), Lanes: attempt.On(d.DB),
-		EventTexts:     func(notification.Event, []notification.Template) activities.EventTexts { return sameText{} },
-		EscalatedTexts: func(notification.Event, []notification.Template) activities.EventTexts { return sameText{} },
+		Sources: map[string]activities.Source{notification.HeraldSource: {}}, Lanes: attempt.On(d.DB),
+		Planner: planner.Planner{
+			Rows:           planner.On(d.DB),
+			EventTexts:     func(notification.Event, []notification.Template) planner.Texts { return sameText{} },
+			EscalatedTexts: func(notification.Event, []notification.Template) planner.Texts { return sameText{} },
+		},
 	}
 	env.RegisterActivity(a)
 	for in := (activities.PlanInput{EventID: event, Source: notification.HeraldSource, Pages: 1}); ; {

@@ -118,13 +118,13 @@ func (d *directory) compare(t *testing.T, event string, person notification.Reci
 		require.NoError(t, err)
 
 		want := decided.Decisions[channel]
-		require.Equal(t, want, plan.decision, "%+v: %+v", key, plan)
-		require.Equal(t, decided.Decisions != nil, plan.named && len(plan.routed) > 0, "%+v: %+v", key, plan) // if the type has no routes, no decision is stored
+		require.Equal(t, want, plan.Decision, "%+v: %+v", key, plan)
+		require.Equal(t, decided.Decisions != nil, plan.Named && len(plan.routed) > 0, "%+v: %+v", key, plan) // if the type has no routes, no decision is stored
 		seen[want]++
-		if !plan.named {
-			require.True(t, !plan.person.Known || !plan.person.Active || len(plan.reason) > 0, "%+v: no reason why they are not a recipient", key)
+		if !plan.Named {
+			require.True(t, !plan.Person.Known || !plan.Person.Active || len(plan.reason) > 0, "%+v: no reason why they are not a recipient", key)
 		}
-		if waits := plan.facts.Routing.Due.After(plan.facts.Now); want != "" && !waits { // a delayed delivery checks quiet hours when its time comes
+		if waits := plan.Facts.Routing.Due.After(plan.Facts.Now); want != "" && !waits { // a delayed delivery checks quiet hours when its time comes
 			d.compareAttempt(t, key, plan)
 		}
 	}
@@ -135,10 +135,10 @@ func (d *directory) compare(t *testing.T, event string, person notification.Reci
 func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan planAgain) {
 	t.Helper()
 	id := notification.DeliveryID(key.EventID, whos[key.UserType], key.UserID, key.Channel)
-	entity := plan.facts.Recipient.Entity
+	entity := plan.Facts.Recipient.Entity
 	var expiresAt *time.Time
-	if !plan.facts.ExpiresAt.IsZero() {
-		expiresAt = &plan.facts.ExpiresAt
+	if !plan.Facts.ExpiresAt.IsZero() {
+		expiresAt = &plan.Facts.ExpiresAt
 	}
 	d.exec(t, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body, created_at, expires_at)
@@ -152,7 +152,7 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 	attempt := attempts[0]
 
 	var dropped string
-	for _, finding := range plan.facts.Findings() {
+	for _, finding := range plan.Facts.Findings() {
 		switch {
 		case !finding.Applies, finding.Decision == notification.DecisionMaxRecipients, finding.Decision == notification.DecisionSkipped, finding.Decision == notification.DecisionSameAddress, finding.Decision == notification.DecisionThrottled, finding.Decision == notification.DecisionCapped: // it does not apply, or only planning applies it
 			continue
@@ -162,13 +162,13 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 		break
 	}
 	room := notification.Room{}
-	if dropped == "" && !plan.facts.Silence.Quiet && slices.Contains(plan.routed, key.Channel) && !plan.facts.Routing.Mandatory {
-		counted := slices.DeleteFunc(slices.Clone(plan.facts.Recipient.Counted), func(m notification.CountedMessage) bool { return m.Channel != key.Channel || m.MessageID == id })
-		room = plan.facts.Caps.Room(counted, plan.facts.Category, plan.facts.Now)
+	if dropped == "" && !plan.Facts.Silence.Quiet && slices.Contains(plan.routed, key.Channel) && !plan.Facts.Routing.Mandatory {
+		counted := slices.DeleteFunc(slices.Clone(plan.Facts.Recipient.Counted), func(m notification.CountedMessage) bool { return m.Channel != key.Channel || m.MessageID == id })
+		room = plan.Facts.Caps.Room(counted, plan.Facts.Category, plan.Facts.Now)
 	}
 	if room.Dropped {
 		dropped = string(notification.DecisionCapped)
 	}
 	require.Equal(t, dropped, attempt.Dropped, "%+v: %+v", key, plan)
-	require.Equal(t, dropped == "" && plan.facts.Silence.Quiet || !room.At.IsZero(), !attempt.NotBefore.IsZero(), "%+v: %+v", key, plan)
+	require.Equal(t, dropped == "" && plan.Facts.Silence.Quiet || !room.At.IsZero(), !attempt.NotBefore.IsZero(), "%+v: %+v", key, plan)
 }

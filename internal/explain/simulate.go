@@ -10,7 +10,6 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/planner"
-	"herald/internal/template"
 )
 
 // SimulateRequest asks what an event would do if it were planned.
@@ -83,66 +82,48 @@ const (
 // Simulate plans an event by planning's own functions, and stores nothing. Its memory does not
 // grow with the number of recipients.
 func (e Explainer) Simulate(ctx context.Context, in SimulateRequest) (Simulation, error) {
-	setup, err := e.simulated(ctx, in)
+	plan, err := e.plan(ctx, in.EventID, in.Event, in.At)
 	if err != nil {
 		return Simulation{}, err
 	}
-	s := &simulation{
-		Simulation: Simulation{EventID: in.EventID, EventType: setup.Event.Type, At: setup.Now.UTC()},
-		setup:      setup, counts: map[notification.Channel]*SimulatedChannel{}, people: map[string]*SimulatedPerson{},
+	if in.EventID == "" && in.ExpiresIn > 0 {
+		plan.Event.ExpiresAt = plan.Now.Add(in.ExpiresIn)
 	}
-	s.Outcome, s.Problem = setup.Unplanned()
+	s := &simulation{
+		Simulation: Simulation{EventID: in.EventID, EventType: plan.Event.Type, At: plan.Now.UTC()},
+		plan:       plan, counts: map[notification.Channel]*SimulatedChannel{}, people: map[string]*SimulatedPerson{},
+	}
 	for _, key := range in.People {
 		s.people[key.String()] = &SimulatedPerson{Recipient: key.String()}
 	}
-	targets, problems := notification.Targets(setup.Event, setup.Recipients)
-	if s.Outcome == "" && len(setup.Routing) > 0 {
-		s.Problem = strings.Join(problems, "; ")
-		if err := e.simulatePages(ctx, s, targets, in.Progress); err != nil {
+	if plan.Outcome == "" && len(plan.Routing) > 0 {
+		if err := s.planPages(ctx, in.Progress); err != nil {
 			return Simulation{}, err
 		}
 	}
-	err = e.finish(ctx, s, in.People, targets, problems)
+	err = e.finish(ctx, s, in.People)
 	return s.Simulation, err
-}
-
-// simulated reads the event, or gives an event that is not stored an id and times.
-func (e Explainer) simulated(ctx context.Context, in SimulateRequest) (setup notification.EventSetup, err error) {
-	setup, err = e.eventSetup(ctx, in.EventID, in.Event)
-	setup.Now = cmp.Or(in.At, setup.Now)
-	if in.EventID == "" {
-		setup.Event.CreatedAt = setup.Now
-		if in.ExpiresIn > 0 {
-			setup.Event.ExpiresAt = setup.Now.Add(in.ExpiresIn)
-		}
-	}
-	setup.ReadPayload()
-	return setup, err
 }
 
 // simulation is the state of one [Explainer.Simulate].
 type simulation struct {
 	Simulation
-	setup            notification.EventSetup
-	texts, escalated *template.Set
-	counts           map[notification.Channel]*SimulatedChannel
-	people           map[string]*SimulatedPerson
+	plan   *planner.Plan
+	counts map[notification.Channel]*SimulatedChannel
+	people map[string]*SimulatedPerson
 }
 
-func (e Explainer) simulatePages(ctx context.Context, s *simulation, targets []notification.Target, progress func(int)) error {
-	s.texts, s.escalated = e.Texts.NewSet(s.setup.Event, s.setup.Templates), e.Texts.NewEscalatedSet(s.setup.Event, s.setup.Templates)
+func (s *simulation) planPages(ctx context.Context, progress func(int)) error {
 	used := notification.Used{}
-	s.setup.Holders = notification.AddressHolders{}
-	return e.pages(ctx, s.setup, targets, simulatedPage, func(page notification.RecipientPage) (done bool, err error) {
-		s.setup.Settings = page.Settings
-		for _, some := range page.PassedOver {
-			s.Problem = strings.TrimPrefix(s.Problem+"; "+some.String(), "; ")
-		}
+	s.plan.Holders = notification.AddressHolders{}
+	return s.plan.Pages(ctx, simulatedPage, func(page notification.RecipientPage) (done bool, err error) {
+		s.plan.Settings = page.Settings
+		s.plan.PassOver(page.PassedOver)
 		for _, recipient := range page.Recipients {
-			s.plan(ctx, recipient, s.setup.Decide(recipient, s.setup.Now, used))
+			s.decide(ctx, recipient, s.plan.Decide(recipient, s.plan.Now, used))
 		}
-		if len(s.setup.Holders) > simulatedAddresses {
-			clear(s.setup.Holders)
+		if len(s.plan.Holders) > simulatedAddresses {
+			clear(s.plan.Holders)
 		}
 		if progress != nil {
 			progress(s.Recipients)
@@ -151,8 +132,8 @@ func (e Explainer) simulatePages(ctx context.Context, s *simulation, targets []n
 	})
 }
 
-// plan counts the decisions about a recipient.
-func (s *simulation) plan(ctx context.Context, recipient notification.Recipient, choices []notification.Choice) {
+// decide counts the decisions about a recipient.
+func (s *simulation) decide(ctx context.Context, recipient notification.Recipient, choices []notification.Choice) {
 	s.Recipients++
 	key := notification.RecipientKey{UserType: recipient.UserType, UserID: recipient.UserID}.String()
 	person := s.people[key]
@@ -181,16 +162,9 @@ func (s *simulation) plan(ctx context.Context, recipient notification.Recipient,
 
 // write renders the text of a selected delivery.
 func (s *simulation) write(ctx context.Context, key string, recipient notification.Recipient, choice notification.Choice, counts *SimulatedChannel, decision *SimulatedDecision) {
-	set := s.texts
-	if choice.Escalated {
-		set = s.escalated
-	}
-	text, err := set.Render(ctx, choice.Channel, recipient)
-	if decision.Problem = choice.Problem; err != nil {
-		decision.Problem = cmp.Or(choice.Problem, err.Error())
-	}
-	if at := choice.SendAfter(notification.DeliveryID(s.setup.Event.ID, recipient.Who, recipient.UserID, choice.Channel)); !at.IsZero() {
-		at = at.UTC()
+	delivery := s.plan.Delivery(ctx, recipient, choice)
+	decision.Problem = delivery.Problem
+	if at := delivery.SendAfter.UTC(); !at.IsZero() {
 		decision.SendAfter = &at
 	}
 	decision.Digest = choice.Strategy == notification.Aggregate
@@ -204,18 +178,20 @@ func (s *simulation) write(ctx context.Context, key string, recipient notificati
 	}
 	isNew := !slices.ContainsFunc(s.Samples, func(t SimulatedText) bool { return t.Channel == choice.Channel })
 	if isNew && len(s.Samples) < simulatedSamples {
-		s.Samples = append(s.Samples, SimulatedText{key, choice.Channel, text.Title, text.Body})
+		s.Samples = append(s.Samples, SimulatedText{key, choice.Channel, delivery.Title, delivery.Body})
 	}
 }
 
 // finish orders the channels and the people, and explains who is not named.
-func (e Explainer) finish(ctx context.Context, s *simulation, people []notification.RecipientKey, targets []notification.Target, problems []string) error {
-	if s.Outcome == "" && s.Recipients == 0 && len(s.setup.Routing) > 0 {
-		s.Outcome, s.Problem = notification.NoRecipients, cmp.Or(s.Problem, "nobody in the directory is an active recipient of it")
+func (e Explainer) finish(ctx context.Context, s *simulation, people []notification.RecipientKey) error {
+	plan := s.plan
+	if plan.Outcome == "" && s.Recipients == 0 && len(plan.Routing) > 0 {
+		plan.Nobody()
 	}
-	if s.Outcome == "" && s.setup.NeedsApproval(s.Recipients) {
+	s.Outcome, s.Problem = plan.Outcome, plan.Problem
+	if s.Outcome == "" && plan.NeedsApproval(s.Recipients) {
 		s.Outcome = notification.AwaitingApproval
-		s.Problem = strings.TrimPrefix(fmt.Sprintf("%s; it would tell more than %d people", s.Problem, *s.setup.ApprovalOver), "; ")
+		s.Problem = strings.TrimPrefix(fmt.Sprintf("%s; it would tell more than %d people", s.Problem, *plan.ApprovalOver), "; ")
 	}
 	for _, channel := range notification.Channels() {
 		if counts := s.counts[channel]; counts != nil {
@@ -225,7 +201,7 @@ func (e Explainer) finish(ctx context.Context, s *simulation, people []notificat
 	for _, key := range people {
 		person := s.people[key.String()]
 		if person.Decisions == nil {
-			entry, err := planner.On(e.Store).DirectoryEntry(ctx, key.UserType, key.UserID, targets)
+			entry, err := planner.On(e.Store).DirectoryEntry(ctx, key.UserType, key.UserID, plan.Targets)
 			if err != nil {
 				return err
 			}
@@ -235,7 +211,7 @@ func (e Explainer) finish(ctx context.Context, s *simulation, people []notificat
 			case !entry.Active:
 				person.NotNamed = []string{"they are not active (recipient), or were erased"}
 			default:
-				person.NotNamed = notNamed(targets, problems, entry)
+				person.NotNamed = notNamed(plan, entry)
 			}
 		}
 		s.People = append(s.People, *person)

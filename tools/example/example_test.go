@@ -107,9 +107,7 @@ func plan(t *testing.T, db *db.DB, eventID string) string {
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
 	sources := map[string]activities.Source{notification.HeraldSource: {}}
-	acts := &activities.Activities{Sources: sources, Plans: planner.On(db), Lanes: attempt.On(db), EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
-		return template.Engine{}.NewSet(event, rows)
-	}}
+	acts := &activities.Activities{Sources: sources, Planner: planner.New(planner.On(db), template.Engine{}), Lanes: attempt.On(db)}
 	env.RegisterActivity(acts)
 	value, err := env.ExecuteActivity(acts.PlanDeliveries, activities.PlanInput{EventID: eventID, Source: notification.HeraldSource})
 	require.NoError(t, err)
