@@ -42,7 +42,7 @@ func consoleOf(c *contracted) string {
 	away := errors.New("Temporal is out of reach")
 	store := c.store
 	server := httptest.NewServer(console.New(console.Config{
-		Explain: explain.Explainer{Store: store, Unreachable: away},
+		Explain: explain.Explainer{DB: store, Unreachable: away},
 		Providers: func(ctx context.Context) ([]operate.ProviderView, error) {
 			return operate.ReadProviders(ctx, store, wiring.New())
 		},

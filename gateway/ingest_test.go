@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"herald/internal/planner"
-
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/planner"
 )
 
 // post sends an event with further members in its body, and returns the status and the problems.

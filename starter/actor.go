@@ -105,7 +105,7 @@ func (a *app) operator(db *db.DB) (*operate.Operator, error) {
 	order := a.order
 	var err error
 	order.Actor, err = a.actor()
-	return &operate.Operator{Order: order, Store: db}, err
+	return &operate.Operator{Order: order, DB: db}, err
 }
 
 // record records that the actor ordered the command for the targets. Call it before the

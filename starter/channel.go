@@ -63,7 +63,7 @@ func (a *app) listProviders(ctx context.Context, o *operate.Operator, _ []string
 	if err := config.SendersFrom(a.environment, wired.Read); err != nil {
 		return misset(err)
 	}
-	providers, err := operate.ReadProviders(ctx, o.Store, wired)
+	providers, err := operate.ReadProviders(ctx, o.DB, wired)
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func (a *app) checker(db *db.DB, cfg config.Starter, wired wiring.Wiring, tempor
 	}
 	senders := check.Senders{Wired: wired, Problem: config.SendersFrom(a.environment, wired.Read), Channels: notification.Channels()}
 	return func(ctx context.Context, since time.Duration, further ...check.Subject) check.Result {
-		in := check.PlanningInput{Store: db, Senders: senders, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}, Since: since, Sources: temporal.Sources}
+		in := check.PlanningInput{DB: db, Senders: senders, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}, Since: since, Sources: temporal.Sources}
 		result := check.Run(ctx, slices.Concat(a.subjects(ctx, in, temporal), check.Sources(cfg.Sources),
 			check.Lifecycle(db, cfg.Sources), check.Topics(db, brokers, cfg.Sources), further))
 		result.Providers = senders.Providers()
@@ -145,13 +145,13 @@ func (a *app) runCheck(command string, run func() check.Result) error {
 
 // subjects returns everything to check: only the servers if Herald's tables are unusable.
 func (a *app) subjects(ctx context.Context, in check.PlanningInput, temporal check.Engine) []check.Subject {
-	schema, usable := check.Schema(ctx, in.Store, migrations.FS)
+	schema, usable := check.Schema(ctx, in.DB, migrations.FS)
 	subjects := []check.Subject{schema}
 	if usable {
 		subjects = append(subjects, check.Planning(in)...)
-		subjects = append(subjects, check.Sending(in.Store, in.Senders)...)
+		subjects = append(subjects, check.Sending(in.DB, in.Senders)...)
 	}
-	return append(subjects, a.brokerSubject(in.Store), check.Temporal(in.Store, temporal), check.Fairness(temporal))
+	return append(subjects, a.brokerSubject(in.DB), check.Temporal(in.DB, temporal), check.Fairness(temporal))
 }
 
 func (a *app) brokerSubject(db *db.DB) check.Subject {

@@ -119,7 +119,7 @@ func (a *app) explainer(ctx context.Context) (e explain.Explainer, err error) {
 	if err != nil {
 		return e, err
 	}
-	e.Store, e.Texts = db, template.Engine{LinkSchemes: cfg.LinkSchemes}
+	e.DB, e.Texts = db, template.Engine{LinkSchemes: cfg.LinkSchemes}
 	e.Temporal, e.Unreachable = a.temporal(ctx)
 	e.Namespace = a.namespace()
 	return e, nil

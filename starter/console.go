@@ -98,9 +98,9 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 		key = []byte(rand.Text())
 	}
 	return console.New(console.Config{
-		Explain: explain.Explainer{Store: db, Temporal: launcher.Client, Namespace: a.namespace(), Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}},
+		Explain: explain.Explainer{DB: db, Temporal: launcher.Client, Namespace: a.namespace(), Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}},
 		Operator: func(order operate.Order) *operate.Operator {
-			return &operate.Operator{Order: order, Store: db, Launcher: launcher}
+			return &operate.Operator{Order: order, DB: db, Launcher: launcher}
 		},
 		Providers: func(ctx context.Context) ([]operate.ProviderView, error) {
 			return operate.ReadProviders(ctx, db, wired)

@@ -53,7 +53,7 @@ func (a *app) why(ctx context.Context, args []string, key report.DecisionKey) er
 	if err != nil {
 		return err
 	}
-	a.warnOfNoSecret(ctx, e.Store)
+	a.warnOfNoSecret(ctx, e.DB)
 	var found explain.Why
 	if len(args) > 0 {
 		found, err = e.WhyDelivery(ctx, args[0])

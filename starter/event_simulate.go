@@ -78,7 +78,7 @@ func (a *app) simulateEvent(ctx context.Context, in explain.SimulateRequest, pay
 	var planned atomic.Int64
 	in.Progress = func(recipients int) { planned.Store(int64(recipients)) }
 	stop := a.Progress(func() string { return fmt.Sprintf("%d recipients planned", planned.Load()) })
-	found, err := explain.Explainer{Store: db, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}}.Simulate(ctx, in)
+	found, err := explain.Explainer{DB: db, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}}.Simulate(ctx, in)
 	stop()
 	return show(a, found, err, printSimulation)
 }

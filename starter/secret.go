@@ -51,7 +51,7 @@ type rekeyView struct {
 }
 
 func (a *app) rekey(ctx context.Context, o *operate.Operator, dryRun bool) error {
-	if len(o.Store.AddressKeys()) < 2 {
+	if len(o.DB.AddressKeys()) < 2 {
 		return advice.With(errors.New("HERALD_SECRET_PREVIOUS is not set: there is no secret to move suppressions from"),
 			"set HERALD_SECRET to the new secret and HERALD_SECRET_PREVIOUS to the old one, with the same values as in all processes")
 	}
@@ -61,7 +61,7 @@ func (a *app) rekey(ctx context.Context, o *operate.Operator, dryRun bool) error
 		}
 	}
 	set, stop := a.ProgressLine("reading the directory …")
-	done, err := person.On(o.Store).Rekey(ctx, dryRun, func(r person.Rekeying) {
+	done, err := person.On(o.DB).Rekey(ctx, dryRun, func(r person.Rekeying) {
 		set(fmt.Sprintf("%s recipients and %s notifications read, %s suppressions moved …",
 			terminal.Grouped(r.Recipients), terminal.Grouped(r.Notifications), terminal.Grouped(r.Moved)))
 	})

@@ -63,7 +63,7 @@ func (a *app) status(ctx context.Context, since terminal.Age, source string) err
 		return err
 	}
 	if source == "" {
-		if view.Backlog, err = (explain.Explainer{Store: db}).Backlog(ctx, since.Duration); err != nil {
+		if view.Backlog, err = (explain.Explainer{DB: db}).Backlog(ctx, since.Duration); err != nil {
 			return err
 		}
 	}

@@ -57,7 +57,7 @@ func (a *app) previewTemplate(ctx context.Context, in explain.PreviewRequest, pa
 	if err != nil {
 		return err
 	}
-	found, err := explain.Explainer{Store: db, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}}.Preview(ctx, in)
+	found, err := explain.Explainer{DB: db, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}}.Preview(ctx, in)
 	return show(a, found, err, printPreview)
 }
 

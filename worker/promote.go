@@ -29,7 +29,7 @@ func newOperator(store *db.DB, launcher *launch.Launcher) *operate.Operator {
 		host = "unknown"
 	}
 	order := operate.Order{Actor: "worker@" + host[:min(90, len(host))], Command: "workers promote"}
-	return &operate.Operator{Order: order, Store: store, Launcher: launcher}
+	return &operate.Operator{Order: order, DB: store, Launcher: launcher}
 }
 
 // requireVersioning fails if Temporal has no Worker Versioning: the workers would get no tasks.

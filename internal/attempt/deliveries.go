@@ -14,7 +14,7 @@ const (
 	// later reports whether the delivery n waits a minute or longer. The workflow of a CANCELLED
 	// delivery ends at once.
 	later = `n.status <> 'CANCELLED' AND (n.strategy = 'AGGREGATE' OR coalesce(greatest(n.send_after, n.next_attempt_at) >= now() + interval '1 minute', false))`
-	// selectDeliveries reads deliveries n, as readDeliveries scans them.
+	// SelectDeliveries reads deliveries n, as readDeliveries scans them.
 	SelectDeliveries = `
 		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + later + `, ` + db.EscalationFacts + `
 		FROM   notification n
@@ -60,7 +60,7 @@ func (s Store) LaneDeliveries(ctx context.Context, part notification.Part, only 
 	return s.ReadDeliveries(ctx, limit, query, append(PartArgs(part), only, limit)...)
 }
 
-// inPart selects the deliveries n of the part in partArgs.
+// InPart selects the deliveries n of the part in partArgs.
 const InPart = `n.event_id = $1
 		AND    n.channel = $2
 		AND    ` + db.LaneKind + ` = $3
@@ -73,7 +73,7 @@ func PartArgs(part notification.Part) []any {
 	return []any{part.EventID, part.Lane.Channel, kindOf(part.Lane), part.IDs.First, part.IDs.Last}
 }
 
-// readDeliveries reads up to limit deliveries. next is as in [Store.LaneDeliveries].
+// ReadDeliveries reads up to limit deliveries. next is as in [Store.LaneDeliveries].
 func (s Store) ReadDeliveries(ctx context.Context, limit int, query string, args ...any) (deliveries []notification.Delivery, next int64, err error) {
 	var last int64
 	scan := func(row pgx.CollectableRow) (d notification.Delivery, err error) {

@@ -4,16 +4,16 @@ import (
 	"context"
 	"fmt"
 
-	"herald/internal/db"
-
 	"github.com/jackc/pgx/v5"
+
+	"herald/internal/db"
 )
 
-// chunk is the number of deliveries that one transaction cancels. A large event has a
+// Chunk is the number of deliveries that one transaction cancels. A large event has a
 // million.
 const Chunk = 1000
 
-// cancellation selects deliveries to cancel.
+// Cancellation selects deliveries to cancel.
 type Cancellation struct {
 	Which  string // a condition of deliveries n
 	Args   []any  // of which
@@ -24,7 +24,7 @@ type Cancellation struct {
 }
 
 const (
-	// mayCancel reports whether the delivery n can be cancelled: it waits, or an attempt is in flight. If
+	// MayCancel reports whether the delivery n can be cancelled: it waits, or an attempt is in flight. If
 	// the provider accepts the message, the delivery still becomes SENT. A delivery that an operator
 	// retries has a separate workflow, so only that workflow cancels it. A subquery hides the status
 	// from the planner, so it keeps the index of the selection.
@@ -32,7 +32,7 @@ const (
 	MayEnd    = `(n.status = 'PENDING' OR n.status = 'FAILED' AND NOT n.receipt_failed AND NOT ` + db.Erased + `)`
 )
 
-// cancel cancels the first deliveries of a selection, in the order of notification.id. A cancelled
+// Cancel cancels the first deliveries of a selection, in the order of notification.id. A cancelled
 // delivery stays in its digest, which reads there why not to send it. next is the first id to read after
 // them; 0: that was all.
 func (s Store) Cancel(ctx context.Context, c Cancellation) (cancelled int, next int64, err error) {
@@ -51,7 +51,7 @@ func (s Store) Cancel(ctx context.Context, c Cancellation) (cancelled int, next 
 	return cancelled, next, db.Wrap(err, "cancel deliveries")
 }
 
-// locked cancels deliveries that the transaction has locked. A second statement sees a retry that
+// Locked cancels deliveries that the transaction has locked. A second statement sees a retry that
 // committed while the first one waited for its row.
 func (c Cancellation) Locked(ctx context.Context, tx pgx.Tx, ids []int64) (cancelled int, err error) {
 	query := `

@@ -51,7 +51,7 @@ type Subject struct {
 
 // PlanningInput is the input of [Planning].
 type PlanningInput struct {
-	Store   *db.DB
+	DB      *db.DB
 	Senders Senders
 	Texts   template.Engine
 	Since   time.Duration // the age of the events that it reads
@@ -62,13 +62,13 @@ type PlanningInput struct {
 // events from sources with people. Events of other sources only go to topics, which these rules do not
 // concern.
 func Planning(in PlanningInput) []Subject {
-	recent := &recentEvents{db: in.Store, since: in.Since}
+	recent := &recentEvents{db: in.DB, since: in.Since}
 	for _, source := range in.Sources {
 		if source.People {
 			recent.sources = append(recent.sources, source.Name)
 		}
 	}
-	return []Subject{directoryOf(in.Store, in.Senders), rulesOf(in.Store, recent), templatesOf(in.Store, in.Texts, recent)}
+	return []Subject{directoryOf(in.DB, in.Senders), rulesOf(in.DB, recent), templatesOf(in.DB, in.Texts, recent)}
 }
 
 // Sending checks the settings and the providers that sending needs.

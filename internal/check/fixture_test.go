@@ -74,7 +74,7 @@ func (i *installation) check(t *testing.T, changes map[string]string) check.Resu
 	schema, usable := check.Schema(t.Context(), i.DB, migrations.FS)
 	subjects := []check.Subject{schema}
 	if usable {
-		subjects = append(subjects, check.Planning(check.PlanningInput{Store: i.DB, Senders: senders, Texts: texts.Engine{LinkSchemes: []string{"myapp"}}, Since: time.Hour, Sources: sources})...)
+		subjects = append(subjects, check.Planning(check.PlanningInput{DB: i.DB, Senders: senders, Texts: texts.Engine{LinkSchemes: []string{"myapp"}}, Since: time.Hour, Sources: sources})...)
 		subjects = append(subjects, check.Sending(i.DB, senders)...)
 	}
 	return check.Run(t.Context(), subjects)

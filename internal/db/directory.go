@@ -26,7 +26,7 @@ const (
 	DirectoryPerson = `(
 	    SELECT user_type::text, user_id::text, ` + directoryZone + ` AS timezone, ` + directoryActive + `
 	    FROM   recipient)`
-	// directoryRecipient reads an optional column as NULL from a view that lacks the column: then the
+	// DirectoryRecipient reads an optional column as NULL from a view that lacks the column: then the
 	// column's name means the column of absent.
 	DirectoryRecipient = `(
 	    SELECT present.*
@@ -36,7 +36,7 @@ const (
 	               locale::text,
 	               ` + directoryZone + ` AS timezone, ` + directoryActive + `
 	        FROM   recipient) present)`
-	// directoryDevice reads registered_at as NULL from a view that lacks it.
+	// DirectoryDevice reads registered_at as NULL from a view that lacks it.
 	DirectoryDevice = `(
 	    SELECT present.*
 	    FROM  (SELECT NULL::timestamptz AS registered_at) absent

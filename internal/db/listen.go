@@ -13,7 +13,7 @@ const reconnectInterval = time.Second
 // even if the server of the first has become a replica meanwhile.
 const listenLength = time.Minute
 
-// listen calls wake once it listens to a NOTIFY channel, and at each notification, until
+// Listen calls wake once it listens to a NOTIFY channel, and at each notification, until
 // ctx ends.
 func (s *DB) Listen(ctx context.Context, channel string, wake func()) {
 	for ctx.Err() == nil {

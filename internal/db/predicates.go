@@ -4,17 +4,17 @@ import (
 	"herald/internal/notification"
 )
 
-// canceller is the id of the event that cancels the event of the row n; null: none does. n has the
+// Canceller is the id of the event that cancels the event of the row n; null: none does. n has the
 // type of its event: who may write only some types cancels only these.
 // The order makes the planner use the index, whatever its statistics say: the column is
 // always null in most installations.
 const Canceller = `(SELECT y.event_id FROM event_outbox y WHERE y.cancels = n.event_id AND (y.cancels_types IS NULL OR n.event_type = ANY (y.cancels_types)) ORDER BY y.seq LIMIT 1)`
 
-// withdrawal is the reason to send nothing more of the row n: another event cancels its event, or
+// Withdrawal is the reason to send nothing more of the row n: another event cancels its event, or
 // has replaced it. Null: neither.
 const Withdrawal = `coalesce('` + notification.CancelledByEvent + `' || ` + Canceller + `, '` + notification.ReplacedByEvent + `' || n.replaced_by)`
 
-// retried reports whether an operator retries the delivery n, or has retried it. It only makes
+// Retried reports whether an operator retries the delivery n, or has retried it. It only makes
 // other senders skip deliveries that a retry will send. The lease keeps two senders apart.
 const Retried = `EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)`
 
@@ -35,27 +35,27 @@ const (
 	           'IfUnreachable', x.if_unreachable) END`
 )
 
-// laneKind is the kind of a delivery, as in [notification.Delivery.Waits]; the index
+// LaneKind is the kind of a delivery, as in [notification.Delivery.Waits]; the index
 // notification_to_deliver has the same expression.
 const LaneKind = `CASE WHEN n.send_after IS NULL AND n.strategy <> 'AGGREGATE' AND NOT n.escalates THEN 'NOW' ELSE 'LATER' END`
 
-// undelivered selects the rows of that index. A FAILED delivery may be tried again. If
+// Undelivered selects the rows of that index. A FAILED delivery may be tried again. If
 // the event's workflow was lost, a delivery may still need its escalation.
 const Undelivered = `(n.status IN ('PENDING', 'FAILED') OR n.escalates)`
 
-// waits reports whether the delivery n waits for its time. The wait ends when the delivery expires,
+// Waits reports whether the delivery n waits for its time. The wait ends when the delivery expires,
 // at the latest.
 const Waits = `coalesce(greatest(n.send_after, n.next_attempt_at) > now() AND coalesce(n.expires_at > now(), true), false)`
 
-// erasedText replaces the provider's words in a delivery, which needs a reason if it failed.
+// ErasedText replaces the provider's words in a delivery, which needs a reason if it failed.
 const ErasedText = "erased"
 
-// notUnproduced keeps an event of Herald's own outbox until its topic has it. If the outbox has
+// NotUnproduced keeps an event of Herald's own outbox until its topic has it. If the outbox has
 // lost its topic, source_start still shows where these events begin.
 const NotUnproduced = `(t.source <> 'herald' OR t.produced_at IS NOT NULL OR t.seq <= coalesce((SELECT seq FROM source_start WHERE source = 'herald'), 9223372036854775807))`
 
 const (
-	// recipientOf joins the recipient r of a row n. A view has no key, so it may have a
+	// RecipientOf joins the recipient r of a row n. A view has no key, so it may have a
 	// person twice; then either row counts.
 	RecipientOf = `LEFT JOIN LATERAL (
 		    SELECT *
@@ -66,7 +66,7 @@ const (
 		) r ON true`
 	// Erased reports whether the recipient of a row n is a person of erased_recipient.
 	Erased = `EXISTS (SELECT FROM erased_recipient e WHERE e.user_type = n.user_type AND e.user_id = n.user_id)`
-	// membershipOf joins the membership of a row n's recipient in n's entity: whether it is
+	// MembershipOf joins the membership of a row n's recipient in n's entity: whether it is
 	// active, and the roles. A view may have several rows of a member.
 	MembershipOf = `CROSS JOIN LATERAL (
 		    SELECT count(*) > 0 AS active,

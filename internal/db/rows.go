@@ -56,7 +56,7 @@ func QueueEach(batch *pgx.Batch, fields []any, do func(), query string, args ...
 	})
 }
 
-// scanDelivery scans the row of a delivery. If there is none, the error is
+// ScanDelivery scans the row of a delivery. If there is none, the error is
 // [notification.ErrNoDelivery].
 func ScanDelivery(row pgx.Row, doing string, fields ...any) error {
 	err := row.Scan(fields...)

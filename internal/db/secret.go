@@ -29,7 +29,7 @@ func (s *DB) AddressKeys() []notification.AddressKey {
 	return keys
 }
 
-// addressHashes returns the hashes of a normal address, one for each key.
+// AddressHashes returns the hashes of a normal address, one for each key.
 func (s *DB) AddressHashes(normal string) [][]byte {
 	var hashes [][]byte
 	for _, key := range s.AddressKeys() {
@@ -86,7 +86,7 @@ type knownSecret struct {
 // AgreeOnSecret records the fingerprint of a database's first secret, or of the secret that
 // follows the previous one. It returns a [*SecretChangedError] if the process would miss
 // suppressions with its secrets. If several processes start at once with different secrets,
-// one wins. Call it after [Store.UseSecrets].
+// one wins. Call it after [DB.UseSecrets].
 func (s *DB) AgreeOnSecret(ctx context.Context) error {
 	current, previous := s.Fingerprint, s.PreviousKey.Fingerprint
 	var known []knownSecret
@@ -129,7 +129,7 @@ func introduce(ctx context.Context, tx pgx.Tx, current, previous string) error {
 	return err
 }
 
-// readSecrets takes a new snapshot, so it sees what another process has recorded.
+// ReadSecrets takes a new snapshot, so it sees what another process has recorded.
 func ReadSecrets(ctx context.Context, on Querier) ([]knownSecret, error) {
 	const read = `
 		SELECT fingerprint, since, superseded_at IS NOT NULL AS superseded, rekeyed_at IS NOT NULL AS rekeyed

@@ -10,7 +10,7 @@ import (
 )
 
 // ListenFollowUps calls wake whenever somebody writes to delivery_follow_up, until ctx
-// ends. A wake-up is only a hint, as in [Store.ListenEvents].
+// ends. A wake-up is only a hint, as in [event.Store.ListenEvents].
 func (s Store) ListenFollowUps(ctx context.Context, wake func()) {
 	s.Listen(ctx, "delivery_follow_up", wake)
 }

@@ -33,11 +33,11 @@ type FollowUps struct {
 // Backlog reads the state of the outbox, the follow-ups and the sweep. It counts the deliveries
 // that were planned, and the events that missed recipients, during the last `since`.
 func (e Explainer) Backlog(ctx context.Context, since time.Duration) (b Backlog, err error) {
-	if b.OutboxState, err = event.On(e.Store).OutboxState(ctx); err != nil {
+	if b.OutboxState, err = event.On(e.DB).OutboxState(ctx); err != nil {
 		return Backlog{}, err
 	}
 	b.OldestSeconds = b.OldestPending.Seconds()
-	if b.Providers, err = limit.On(e.Store).ProviderStates(ctx); err != nil {
+	if b.Providers, err = limit.On(e.DB).ProviderStates(ctx); err != nil {
 		return Backlog{}, err
 	}
 	if b.Deliveries, err = e.reader().DeliveryCounts(ctx, since); err != nil {
@@ -49,12 +49,12 @@ func (e Explainer) Backlog(ctx context.Context, since time.Duration) (b Backlog,
 	if b.Untold, err = e.reader().UntoldEvents(ctx, since); err != nil {
 		return Backlog{}, err
 	}
-	followUps, err := escalation.On(e.Store).FollowUpState(ctx)
+	followUps, err := escalation.On(e.DB).FollowUpState(ctx)
 	if err != nil {
 		return Backlog{}, err
 	}
 	b.FollowUps = FollowUps{followUps.Pending, followUps.OldestPending.Seconds()}
-	last, err := event.On(e.Store).LastSweep(ctx)
+	last, err := event.On(e.DB).LastSweep(ctx)
 	if err != nil {
 		return Backlog{}, err
 	}

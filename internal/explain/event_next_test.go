@@ -105,7 +105,7 @@ func TestWhyCountsEarlierRecipients(t *testing.T) {
 	for _, tt := range tests { // sequential, because all cases change the same row
 		d.exec(t, "UPDATE entity_notification_settings SET max_recipients = $1", tt.limit)
 
-		why, err := Explainer{Store: d.DB, Unreachable: errors.New("down")}.Why(t.Context(),
+		why, err := Explainer{DB: d.DB, Unreachable: errors.New("down")}.Why(t.Context(),
 			report.DecisionKey{EventID: "evt-1", UserType: notification.RestaurantUser, UserID: tt.userID, Channel: notification.Email})
 
 		require.NoError(t, err, tt.name)
@@ -127,7 +127,7 @@ func TestWhyOfAPurgedEvent(t *testing.T) {
 	d.exec(t, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body)
 		SELECT 'evt-1', 'T', user_type, user_id, 'RESTAURANT', '5', 'EMAIL', 'evt-1-staff' || user_id || '-EMAIL', 'title', 'body' FROM recipient`)
-	e := Explainer{Store: d.DB, Unreachable: errors.New("down")}
+	e := Explainer{DB: d.DB, Unreachable: errors.New("down")}
 
 	member, err := e.WhyDelivery(t.Context(), "evt-1-staff1-EMAIL")
 	require.NoError(t, err)

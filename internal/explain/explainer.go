@@ -20,14 +20,14 @@ import (
 
 // Explainer reads events and deliveries. It changes nothing.
 type Explainer struct {
-	Store       *db.DB
+	DB          *db.DB
 	Temporal    client.Client // nil: out of reach
 	Namespace   string        // in Temporal; empty: the default namespace
 	Unreachable error         // why Temporal is nil
 	Texts       template.Engine
 }
 
-func (e Explainer) reader() report.Reader { return report.Reader{Pool: e.Store.Pool} }
+func (e Explainer) reader() report.Reader { return report.Reader{Pool: e.DB.Pool} }
 
 const (
 	// shownRecipients limits the recipients that are read for an event.
@@ -77,7 +77,7 @@ func (e Explainer) event(ctx context.Context, id string, maxCounted int) (EventV
 		return EventView{}, err
 	}
 	view := EventView{EventDetail: detail, Actions: actions.Rows}
-	if view.Approval, err = planner.On(e.Store).Approval(ctx, id); err != nil {
+	if view.Approval, err = planner.On(e.DB).Approval(ctx, id); err != nil {
 		return EventView{}, err
 	}
 	var description *workflowservice.DescribeWorkflowExecutionResponse
@@ -148,7 +148,7 @@ func (e Explainer) ahead(ctx context.Context, d report.DeliveryDetail, s Sending
 	if until == nil || !now.Before(*until) || s.DigestID != "" || d.Status != notification.Pending || d.Strategy == notification.Aggregate {
 		return "", nil
 	}
-	check, err := attempt.On(e.Store).QuietCheck(ctx, d.DeliveryID)
+	check, err := attempt.On(e.DB).QuietCheck(ctx, d.DeliveryID)
 	if err != nil {
 		return "", err
 	}

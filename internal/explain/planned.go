@@ -53,7 +53,7 @@ func (e Explainer) plan(ctx context.Context, id string, draft notification.Event
 	return plan, advice.NoEvent(id, err)
 }
 
-func (e Explainer) planner() planner.Planner { return planner.New(planner.On(e.Store), e.Texts) }
+func (e Explainer) planner() planner.Planner { return planner.New(planner.On(e.DB), e.Texts) }
 
 func notNamed(plan *planner.Plan, person notification.DirectoryEntry) []string {
 	if len(plan.Targets) == 0 {

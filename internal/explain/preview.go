@@ -54,7 +54,7 @@ func (e Explainer) Preview(ctx context.Context, in PreviewRequest) (Preview, err
 	if err != nil {
 		return Preview{}, err
 	}
-	person, err := planner.On(e.Store).DirectoryEntry(ctx, in.UserType, in.UserID, nil)
+	person, err := planner.On(e.DB).DirectoryEntry(ctx, in.UserType, in.UserID, nil)
 	if err != nil {
 		return Preview{}, err
 	}

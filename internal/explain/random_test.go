@@ -62,7 +62,7 @@ func (d *directory) simulate(t *testing.T, event string) Simulation {
 	for _, person := range d.people {
 		people = append(people, notification.RecipientKey{UserType: person.UserType, UserID: person.UserID})
 	}
-	simulated, err := Explainer{Store: d.DB}.Simulate(t.Context(), SimulateRequest{EventID: event, People: people})
+	simulated, err := Explainer{DB: d.DB}.Simulate(t.Context(), SimulateRequest{EventID: event, People: people})
 	require.NoError(t, err)
 	return simulated
 }
@@ -109,7 +109,7 @@ func (d *directory) compareSimulation(t *testing.T, event string, simulated Simu
 // compare compares the decisions about one person, for every channel of an event.
 func (d *directory) compare(t *testing.T, event string, person notification.Recipient, seen map[notification.Decision]int) {
 	t.Helper()
-	e := Explainer{Store: d.DB}
+	e := Explainer{DB: d.DB}
 	for _, channel := range notification.Channels() {
 		key := report.DecisionKey{EventID: event, UserType: person.UserType, UserID: person.UserID, Channel: channel}
 		decided, err := e.reader().Decided(t.Context(), key)

@@ -285,7 +285,7 @@ func TestBatchesOfAnEvent(t *testing.T) {
 		"evt-1-batch-EMAIL-3": {status: running, pending: []*workflowpb.PendingActivityInfo{{ActivityType: &commonpb.ActivityType{Name: "SendBatch"}, HeartbeatDetails: progress}}},
 	})
 
-	view, err := explain.Explainer{Store: s, Temporal: temporal}.Event(t.Context(), "evt-1")
+	view, err := explain.Explainer{DB: s, Temporal: temporal}.Event(t.Context(), "evt-1")
 
 	require.NoError(t, err)
 	require.Len(t, view.Batches, 1)

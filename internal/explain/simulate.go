@@ -201,7 +201,7 @@ func (e Explainer) finish(ctx context.Context, s *simulation, people []notificat
 	for _, key := range people {
 		person := s.people[key.String()]
 		if person.Decisions == nil {
-			entry, err := planner.On(e.Store).DirectoryEntry(ctx, key.UserType, key.UserID, plan.Targets)
+			entry, err := planner.On(e.DB).DirectoryEntry(ctx, key.UserType, key.UserID, plan.Targets)
 			if err != nil {
 				return err
 			}

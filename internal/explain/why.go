@@ -84,7 +84,7 @@ func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *re
 		if w.OwnTime, err = e.ownTime(ctx, *delivery, now); err != nil {
 			return Why{}, refusedByDatabase(err)
 		}
-		if w.ErasedAt, err = person.On(e.Store).ErasedAt(ctx, notification.RecipientKey{UserType: key.UserType, UserID: key.UserID}); err != nil {
+		if w.ErasedAt, err = person.On(e.DB).ErasedAt(ctx, notification.RecipientKey{UserType: key.UserType, UserID: key.UserID}); err != nil {
 			return Why{}, refusedByDatabase(err)
 		}
 	} else if w.Undecided() {
@@ -110,7 +110,7 @@ func (e Explainer) ownTime(ctx context.Context, delivery report.DeliveryDetail, 
 	if delivery.Status != notification.Cancelled && delivery.Status != notification.Failed {
 		return nil, nil
 	}
-	at, err := attempt.On(e.Store).OwnTime(ctx, delivery.DeliveryID, now)
+	at, err := attempt.On(e.DB).OwnTime(ctx, delivery.DeliveryID, now)
 	if err != nil || at.IsZero() {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 const deviceID = `left(encode(sha256(convert_to(d.token, 'UTF8')), 'hex'), 32)`
 
 // RegisterDevice gives a device to a recipient, makes it active and returns its id. An earlier
-// recipient of the device gets nothing more on it. Over [postgres.MaxDevices], inactive devices of
+// recipient of the device gets nothing more on it. Over [db.MaxDevices], inactive devices of
 // the recipient leave, then the oldest ones. If the directory's devices are a view, the error is
 // [notification.ErrForeignDevices].
 func (s Store) RegisterDevice(ctx context.Context, who notification.RecipientKey, token string) (id string, err error) {

@@ -32,7 +32,7 @@ func (o *Operator) planAnswer(ctx context.Context, id string, answer notificatio
 	if err != nil {
 		return plan{}, err
 	}
-	approval, err := planner.On(o.Store).Approval(ctx, id)
+	approval, err := planner.On(o.DB).Approval(ctx, id)
 	switch {
 	case err != nil:
 		return plan{}, err
@@ -69,7 +69,7 @@ func (o *Operator) answer(ctx context.Context, id string, answer notification.Ap
 		return Outcome{}, fmt.Errorf("signal %s: %w", id, err)
 	}
 	for deadline := time.Now().Add(answerWait); ; {
-		stored, err := planner.On(o.Store).Approval(ctx, id)
+		stored, err := planner.On(o.DB).Approval(ctx, id)
 		switch {
 		case err != nil:
 			return Outcome{}, err

@@ -33,7 +33,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{Operator: &Operator{Order: Order{Actor: "ada", Command: "delivery change", Flags: "--channel SMS"}, Store: postgrestest.New(t)}}
+	return &world{Operator: &Operator{Order: Order{Actor: "ada", Command: "delivery change", Flags: "--channel SMS"}, DB: postgrestest.New(t)}}
 }
 
 func (w *world) verb() Verb {
@@ -209,7 +209,7 @@ type action struct{ Actor, Command, Target, Detail string }
 
 func (w *world) recorded(t *testing.T) []action {
 	t.Helper()
-	rows := must(w.Store.Pool.Query(t.Context(), "SELECT actor, command, target, detail FROM operator_action ORDER BY id"))(t)
+	rows := must(w.DB.Pool.Query(t.Context(), "SELECT actor, command, target, detail FROM operator_action ORDER BY id"))(t)
 	return must(pgx.CollectRows(rows, pgx.RowToStructByPos[action]))(t)
 }
 
@@ -220,7 +220,7 @@ func TestChangesAreRecorded(t *testing.T) {
 
 	w := newWorld(t)
 	w.refused = map[string]string{"d2": "was sent"}
-	must(w.Store.Pool.Exec(t.Context(), "ALTER TABLE operator_action ADD CONSTRAINT nobody CHECK (target <> 'd3')"))(t)
+	must(w.DB.Pool.Exec(t.Context(), "ALTER TABLE operator_action ADD CONSTRAINT nobody CHECK (target <> 'd3')"))(t)
 
 	require.Equal(t, 1, must(w.Do(t.Context(), w.verb(), rows(4), nil))(t).Failed)
 	require.ElementsMatch(t, []string{"d1", "d4"}, w.done)
@@ -243,7 +243,7 @@ func TestVerbsRefuseADeliveryInABatch(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	number := postgrestest.Get[int64](t, d.Store, "SELECT id FROM notification")
+	number := postgrestest.Get[int64](t, d.DB, "SELECT id FROM notification")
 	for name, verb := range map[string]Verb{"send-now": SendNow(), "reschedule": must(Reschedule(time.Now().Add(time.Hour), time.Now()))(t), "retry": RetryDelivery(false, 0), "retry again": RetryDelivery(true, 0)} {
 		d.reset(notification.Pending)
 		d.batch(notification.IDRange{First: number, Last: number + 499})

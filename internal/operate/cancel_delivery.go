@@ -63,7 +63,7 @@ func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Ou
 		if done.Detail = inTheTable; runs {
 			done.Detail = "in the table, because its workflow has not ended it"
 		}
-		if _, err = attempt.On(o.Store).GiveUp(ctx, id, notification.Cancelled, cancelled); err == nil {
+		if _, err = attempt.On(o.DB).GiveUp(ctx, id, notification.Cancelled, cancelled); err == nil {
 			state, err = o.delivery(ctx, id)
 		}
 	}
@@ -86,7 +86,7 @@ func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Ou
 // the next delivery exists already, the plan changes nothing.
 func (o *Operator) planEndEscalation(ctx context.Context, id string, state attempt.DeliveryState) (plan, error) {
 	refused := unchanged(id, state)
-	found, err := report.Reader{Pool: o.Store.Pool}.Escalation(ctx, id)
+	found, err := report.Reader{Pool: o.DB.Pool}.Escalation(ctx, id)
 	if err != nil || !found.Escalates {
 		return refusal(refused), err
 	}
@@ -103,7 +103,7 @@ func (o *Operator) planEndEscalation(ctx context.Context, id string, state attem
 }
 
 func (o *Operator) endEscalation(ctx context.Context, id string, state attempt.DeliveryState) (Outcome, error) {
-	ended, err := escalation.On(o.Store).EndEscalation(ctx, id)
+	ended, err := escalation.On(o.DB).EndEscalation(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -54,7 +54,7 @@ func staysCancelled(state event.EventState) string {
 // withdrawEvent keeps an event from being started. If a poller has claimed the event, the poller
 // either starts it or gives it back, so withdrawEvent plans again.
 func (o *Operator) withdrawEvent(ctx context.Context, id string) (Outcome, error) {
-	withdrawn, err := event.On(o.Store).WithdrawEvent(ctx, id)
+	withdrawn, err := event.On(o.DB).WithdrawEvent(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -78,7 +78,7 @@ func (o *Operator) cancelEvent(ctx context.Context, id string) (Outcome, error) 
 		return Outcome{}, err
 	}
 	ended, endErr := o.awaitEnd(ctx, cancelEventWait, o.temporal().GetWorkflow(ctx, id, ""))
-	counts, err := event.On(o.Store).EventCounts(ctx, id)
+	counts, err := event.On(o.DB).EventCounts(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -95,7 +95,7 @@ func (o *Operator) cancelEvent(ctx context.Context, id string) (Outcome, error) 
 
 // endedEvent returns the outcome of an event that can no longer be cancelled.
 func (o *Operator) endedEvent(ctx context.Context, id string, state event.EventState) (Outcome, error) {
-	counts, err := event.On(o.Store).EventCounts(ctx, id)
+	counts, err := event.On(o.DB).EventCounts(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -17,10 +17,10 @@ import (
 // SelectDeliveries selects the deliveries that match a filter, in the order of their numbers. The
 // selection begins after the number in `after`.
 func (o *Operator) SelectDeliveries(ctx context.Context, filter report.DeliveryFilter, after string) (Selection, error) {
-	reader := report.Reader{Pool: o.Store.Pool}
+	reader := report.Reader{Pool: o.DB.Pool}
 	if filter.Until.IsZero() {
 		var err error
-		if filter.Until, err = o.Store.Now(ctx); err != nil {
+		if filter.Until, err = o.DB.Now(ctx); err != nil {
 			return Selection{}, err
 		}
 	}

@@ -121,8 +121,8 @@ func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
 
 		require.True(t, got.Done)
 		require.Equal(t, "its escalation has ended: nothing follows; the sent message cannot be recalled", got.String())
-		require.True(t, must(escalation.On(d.Store).Escalating(t.Context(), notification.EscalationKey{DeliveryID: "d1", To: notification.SMS}))(t).Ended)
-		rows := must(escalation.On(d.Store).FollowUps(t.Context(), []notification.FollowUpKind{notification.FollowUpDeadLetter, notification.FollowUpEscalation}, 10))(t)
+		require.True(t, must(escalation.On(d.DB).Escalating(t.Context(), notification.EscalationKey{DeliveryID: "d1", To: notification.SMS}))(t).Ended)
+		rows := must(escalation.On(d.DB).FollowUps(t.Context(), []notification.FollowUpKind{notification.FollowUpDeadLetter, notification.FollowUpEscalation}, 10))(t)
 		require.Len(t, rows, 1)
 		require.Equal(t, notification.FollowUpKind("ESCALATION"), rows[0].Kind)
 		require.Equal(t, wasSent, d.run(CancelDelivery(), "d1").String(), "once")
@@ -134,7 +134,7 @@ func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
 	refused := d.run(CancelDelivery(), "d1")
 	require.False(t, refused.Done)
 	require.Contains(t, refused.Next, "`starter delivery cancel d2`")
-	require.False(t, must(escalation.On(d.Store).EndEscalation(t.Context(), "d1"))(t))
+	require.False(t, must(escalation.On(d.DB).EndEscalation(t.Context(), "d1"))(t))
 }
 
 func TestRetryDelivery(t *testing.T) {
@@ -235,7 +235,7 @@ func TestSignalsAreInTheRow(t *testing.T) {
 	d := newDesk(t)
 	tomorrow := time.Now().Add(24 * time.Hour).UTC().Truncate(time.Millisecond)
 	look := func() notification.Verdict {
-		return must(attempt.On(d.Store).BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{"d1"}, StatusOnly: true}))(t)[0].Verdict
+		return must(attempt.On(d.DB).BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{"d1"}, StatusOnly: true}))(t)[0].Verdict
 	}
 	d.reset(notification.Pending)
 	d.workflow("d1", running)

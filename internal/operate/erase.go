@@ -41,14 +41,14 @@ type Erasure struct {
 func (o *Operator) PlanErase(ctx context.Context, who notification.RecipientKey) (Erasure, error) {
 	e := Erasure{Recipient: who.String(), Open: []string{}, Shared: []string{}}
 	var err error
-	if e.selves, err = person.On(o.Store).SelvesOf(ctx, who); err != nil {
+	if e.selves, err = person.On(o.DB).SelvesOf(ctx, who); err != nil {
 		return e, err
 	}
-	if e.ErasedAt, err = person.On(o.Store).ErasedAt(ctx, who); err != nil {
+	if e.ErasedAt, err = person.On(o.DB).ErasedAt(ctx, who); err != nil {
 		return e, err
 	}
 	for _, self := range e.selves {
-		tables, err := person.On(o.Store).CountPersonal(ctx, self, maxPersonalRows)
+		tables, err := person.On(o.DB).CountPersonal(ctx, self, maxPersonalRows)
 		if err != nil {
 			return e, err
 		}
@@ -60,7 +60,7 @@ func (o *Operator) PlanErase(ctx context.Context, who notification.RecipientKey)
 			e.add(t.Table, t.Rows)
 		}
 	}
-	events, err := person.On(o.Store).PersonalEvents(ctx, e.selves, "")
+	events, err := person.On(o.DB).PersonalEvents(ctx, e.selves, "")
 	if err == nil && e.Rows() == 0 && len(events) == 0 && e.ErasedAt == nil {
 		err = advice.With(fmt.Errorf("no row is about %s", who), "check the type and the id: `starter delivery list --recipient TYPE/ID`")
 	}
@@ -85,7 +85,7 @@ func (o *Operator) Erase(ctx context.Context, planned Erasure, progress func(Era
 	if err := o.Record(ctx, o.Order.Flags, e.Recipient); err != nil {
 		return e, err
 	}
-	if err := person.On(o.Store).MarkErased(ctx, e.selves...); err != nil {
+	if err := person.On(o.DB).MarkErased(ctx, e.selves...); err != nil {
 		return e, err
 	}
 	for i := range e.Tables {
@@ -96,7 +96,7 @@ func (o *Operator) Erase(ctx context.Context, planned Erasure, progress func(Era
 		for _, t := range e.Tables {
 			if err == nil && !t.View && t.Table != person.DeliveryTable {
 				var rows int
-				rows, err = person.On(o.Store).ErasePerson(ctx, self, t.Table)
+				rows, err = person.On(o.DB).ErasePerson(ctx, self, t.Table)
 				e.add(t.Table, rows)
 			}
 		}
@@ -105,10 +105,10 @@ func (o *Operator) Erase(ctx context.Context, planned Erasure, progress func(Era
 		err = o.eraseEvents(ctx, &e, progress)
 	}
 	if err == nil && e.UnderWay == 0 && len(e.Open) == 0 { // else the next run needs the former keys
-		err = person.On(o.Store).UnlinkMerged(ctx, e.selves[0])
+		err = person.On(o.DB).UnlinkMerged(ctx, e.selves[0])
 	}
 	if err == nil {
-		e.ErasedAt, err = person.On(o.Store).ErasedAt(ctx, e.selves[0])
+		e.ErasedAt, err = person.On(o.DB).ErasedAt(ctx, e.selves[0])
 	}
 	if err == nil && e.UnderWay > 0 {
 		err = errors.New("attempts are under way: messages that the provider accepts are sent")
@@ -136,7 +136,7 @@ func (o *Operator) eraseDeliveries(ctx context.Context, e *Erasure, progress fun
 
 func (o *Operator) eraseDeliveriesOf(ctx context.Context, self notification.RecipientKey, e *Erasure, progress func(Erasure)) error {
 	for after := new(int64); after != nil; {
-		page, err := person.On(o.Store).EraseDeliveries(ctx, self, *after)
+		page, err := person.On(o.DB).EraseDeliveries(ctx, self, *after)
 		if err != nil {
 			return err
 		}
@@ -159,7 +159,7 @@ func (e *Erasure) add(table string, rows int) {
 // eraseEvents erases the payloads of events that were only about the person.
 func (o *Operator) eraseEvents(ctx context.Context, e *Erasure, progress func(Erasure)) error {
 	return o.eachEvent(ctx, e.selves, func(ids []string) error {
-		page, err := person.On(o.Store).EraseEvents(ctx, e.selves, ids)
+		page, err := person.On(o.DB).EraseEvents(ctx, e.selves, ids)
 		e.Events += page.Erased
 		e.name(&e.Open, page.Open)
 		e.name(&e.Shared, page.Shared)
@@ -171,7 +171,7 @@ func (o *Operator) eraseEvents(ctx context.Context, e *Erasure, progress func(Er
 // eachEvent calls each with pages of the events that concern a person.
 func (o *Operator) eachEvent(ctx context.Context, who person.Selves, each func(ids []string) error) error {
 	for after := ""; ; {
-		ids, err := person.On(o.Store).PersonalEvents(ctx, who, after)
+		ids, err := person.On(o.DB).PersonalEvents(ctx, who, after)
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (o *Operator) eachEvent(ctx context.Context, who person.Selves, each func(i
 		after = ids[len(ids)-1]
 	}
 	for place := (&person.EventPlace{}); place != nil; {
-		ids, next, err := person.On(o.Store).EventsAbout(ctx, who, *place)
+		ids, next, err := person.On(o.DB).EventsAbout(ctx, who, *place)
 		if err == nil && len(ids) > 0 {
 			err = each(ids)
 		}

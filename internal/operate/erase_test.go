@@ -24,7 +24,7 @@ var ada = notification.RecipientKey{UserType: notification.Customer, UserID: "42
 // operator. Event theirs is only about them, event shared is also about others, event open is open.
 func plantPerson(t *testing.T) *Operator {
 	t.Helper()
-	o := &Operator{Order: Order{Actor: "ada", Command: "recipient erase", Reason: "request 17"}, Store: postgrestest.New(t)}
+	o := &Operator{Order: Order{Actor: "ada", Command: "recipient erase", Reason: "request 17"}, DB: postgrestest.New(t)}
 	for _, sql := range []string{
 		`INSERT INTO recipient (user_type, user_id, name, email, phone, slack_webhook_url, webhook_url, locale) VALUES ('CUSTOMER', '42', 'Zaphod', 'Zaphod@example.com', '+Zaphod', 'https://Zaphod', 'https://Zaphod', 'Zaphod'), ('CUSTOMER', '43', 'Trillian', 't@example.com', '', '', '', 'en')`,
 		`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '42', 'Zaphod')`,
@@ -51,7 +51,7 @@ func plantPerson(t *testing.T) *Operator {
 		`INSERT INTO delivery_retry (delivery_id, run_id, again, status_before, error_before) VALUES ('failed', 'r', false, 'FAILED', 'Zaphod is away')`,
 		`INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail) VALUES ('sendgrid', 'r', 'sent', now(), 'bounce', 'Zaphod is away')`,
 	} {
-		postgrestest.Exec(t, o.Store, sql)
+		postgrestest.Exec(t, o.DB, sql)
 	}
 	return o
 }
@@ -90,7 +90,7 @@ func TestErase(t *testing.T) {
 
 	o := plantPerson(t)
 	for _, column := range []string{"title", "body", "url", "recipient_address", "last_error"} {
-		require.Contains(t, marked(t, o.Store), "notification."+column, "planted")
+		require.Contains(t, marked(t, o.DB), "notification."+column, "planted")
 	}
 	want := map[string]int{
 		"recipient": 1, "recipient_device": 1, "entity_member": 1, "user_notification_preferences": 1, "user_category_preferences": 1, "user_settings": 1,
@@ -107,19 +107,19 @@ func TestErase(t *testing.T) {
 	require.Equal(t, []string{"open"}, done.Open)
 	require.Equal(t, []string{"shared"}, done.Shared)
 	require.NotNil(t, done.ErasedAt)
-	require.Empty(t, marked(t, o.Store))
+	require.Empty(t, marked(t, o.DB))
 	require.Equal(t, []string{"failed FAILED erased", "item CANCELLED NO_LONGER_RECIPIENT", "others PENDING", "sent SENT", "waits CANCELLED NO_LONGER_RECIPIENT"},
-		postgrestest.List(t, o.Store, "SELECT concat_ws(' ', delivery_id, status, last_error) FROM notification ORDER BY delivery_id"))
-	require.Equal(t, "Trillian", postgrestest.Get[string](t, o.Store, "SELECT title FROM notification WHERE delivery_id = 'others'"))
-	require.ElementsMatch(t, []string{"ESCALATION sent", "REPLACED item", "REPLACED waits"}, postgrestest.List(t, o.Store, "SELECT kind || ' ' || delivery_id FROM delivery_follow_up"))
+		postgrestest.List(t, o.DB, "SELECT concat_ws(' ', delivery_id, status, last_error) FROM notification ORDER BY delivery_id"))
+	require.Equal(t, "Trillian", postgrestest.Get[string](t, o.DB, "SELECT title FROM notification WHERE delivery_id = 'others'"))
+	require.ElementsMatch(t, []string{"ESCALATION sent", "REPLACED item", "REPLACED waits"}, postgrestest.List(t, o.DB, "SELECT kind || ' ' || delivery_id FROM delivery_follow_up"))
 	require.Equal(t, []string{"CUSTOMER/42 --reason request 17", "CUSTOMER/42 changed 19 rows, 2 events --reason request 17"},
-		postgrestest.List(t, o.Store, "SELECT concat_ws(' ', target, detail) FROM operator_action ORDER BY id"))
+		postgrestest.List(t, o.DB, "SELECT concat_ws(' ', target, detail) FROM operator_action ORDER BY id"))
 
-	postgrestest.Exec(t, o.Store, "UPDATE processed_event SET status = 'SUCCESS'")
-	postgrestest.Exec(t, o.Store, "INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail) VALUES ('sendgrid', 'late', 'sent', now(), 'bounce', 'Zaphod is away')")
+	postgrestest.Exec(t, o.DB, "UPDATE processed_event SET status = 'SUCCESS'")
+	postgrestest.Exec(t, o.DB, "INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail) VALUES ('sendgrid', 'late', 'sent', now(), 'bounce', 'Zaphod is away')")
 	again := erase(t, o)
 	require.Equal(t, 1, again.Rows(), "only the delivery with a late receipt is left")
-	require.Empty(t, marked(t, o.Store))
+	require.Empty(t, marked(t, o.DB))
 	require.Equal(t, 1, again.Events)
 	require.Empty(t, again.Open)
 	require.Equal(t, done.ErasedAt, again.ErasedAt)
@@ -130,13 +130,13 @@ func TestEraseWaitsForAttempts(t *testing.T) {
 	t.Parallel()
 
 	o := plantPerson(t)
-	postgrestest.Exec(t, o.Store, "UPDATE notification SET attempt_owner = 'w', attempt_began = now(), attempt_until = now() + interval '3 seconds' WHERE delivery_id = 'waits'")
+	postgrestest.Exec(t, o.DB, "UPDATE notification SET attempt_owner = 'w', attempt_began = now(), attempt_until = now() + interval '3 seconds' WHERE delivery_id = 'waits'")
 
 	done := erase(t, o)
 
 	require.Zero(t, done.UnderWay)
 	require.Equal(t, 4, rowsOf(done)["notification"])
-	require.Empty(t, marked(t, o.Store))
+	require.Empty(t, marked(t, o.DB))
 }
 
 // A statement that was planning deliveries when the erasure began is awaited.
@@ -144,7 +144,7 @@ func TestEraseWaitsForPlanners(t *testing.T) {
 	t.Parallel()
 
 	o := plantPerson(t)
-	tx := must(o.Store.Pool.Begin(t.Context()))(t)
+	tx := must(o.DB.Pool.Begin(t.Context()))(t)
 	must(tx.Exec(t.Context(), `INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
 		VALUES ('theirs', 'T', 'CUSTOMER', '42', 'PUSH', 'late', 'Zaphod', 'Zaphod')`))(t)
 	plan := must(o.PlanErase(t.Context(), ada))(t)
@@ -156,12 +156,12 @@ func TestEraseWaitsForPlanners(t *testing.T) {
 		}
 		close(erased)
 	}()
-	require.Eventually(t, func() bool { return must(person.On(o.Store).ErasedAt(t.Context(), ada))(t) != nil }, time.Minute, time.Millisecond)
-	require.Equal(t, 1, postgrestest.Get[int](t, o.Store, "SELECT count(*) FROM recipient WHERE user_id = '42'"), "the erasure waits for the planner")
+	require.Eventually(t, func() bool { return must(person.On(o.DB).ErasedAt(t.Context(), ada))(t) != nil }, time.Minute, time.Millisecond)
+	require.Equal(t, 1, postgrestest.Get[int](t, o.DB, "SELECT count(*) FROM recipient WHERE user_id = '42'"), "the erasure waits for the planner")
 	require.NoError(t, tx.Commit(t.Context()))
 
 	require.Equal(t, 5, rowsOf(<-erased)["notification"])
-	require.Empty(t, marked(t, o.Store))
+	require.Empty(t, marked(t, o.DB))
 }
 
 // Rows of an application's views stay, and the erasure names them.
@@ -173,7 +173,7 @@ func TestEraseOfViews(t *testing.T) {
 		"ALTER TABLE recipient_device DROP CONSTRAINT recipient_device_of_recipient", "ALTER TABLE entity_member DROP CONSTRAINT entity_member_is_recipient",
 		"ALTER TABLE recipient RENAME TO person", "CREATE VIEW recipient AS SELECT * FROM person",
 	} {
-		postgrestest.Exec(t, o.Store, sql)
+		postgrestest.Exec(t, o.DB, sql)
 	}
 
 	done := erase(t, o)
@@ -181,8 +181,8 @@ func TestEraseOfViews(t *testing.T) {
 	for _, table := range done.Tables {
 		require.Equal(t, table.Table == "recipient", table.View, table.Table)
 	}
-	require.Equal(t, 1, postgrestest.Get[int](t, o.Store, "SELECT count(*) FROM person WHERE user_id = '42'"))
-	entry := must(planner.On(o.Store).DirectoryEntry(t.Context(), ada.UserType, ada.UserID, nil))(t)
+	require.Equal(t, 1, postgrestest.Get[int](t, o.DB, "SELECT count(*) FROM person WHERE user_id = '42'"))
+	entry := must(planner.On(o.DB).DirectoryEntry(t.Context(), ada.UserType, ada.UserID, nil))(t)
 	require.True(t, entry.Known)
 	require.False(t, entry.Active, "an erased person is inactive, even if the view says active")
 }

@@ -102,7 +102,7 @@ func TestCancelEventThatIsBeingStarted(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	must(event.On(d.Store).ClaimEvents(t.Context(), "poller", 1, time.Hour))(t)
+	must(event.On(d.DB).ClaimEvents(t.Context(), "poller", 1, time.Hour))(t)
 	d.describes("evt-1", unknown).Twice()
 	d.describes("evt-1", running)
 	d.cancels("evt-1", ends(func() { d.setStatus(notification.Cancelled) }, &temporal.WorkflowExecutionError{}))
@@ -160,13 +160,13 @@ func TestRetryEventThatToldNobody(t *testing.T) {
 	d.exec("INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-1', 'SUCCESS', 'NO_ROUTING')")
 	d.describes("evt-1", completed)
 	require.Equal(t, "would be planned again", d.dryRun(RetryEvent(false), "evt-1").String())
-	state := must(event.On(d.Store).EventState(t.Context(), "evt-1"))(t)
+	state := must(event.On(d.DB).EventState(t.Context(), "evt-1"))(t)
 	require.Equal(t, notification.NoRouting, state.Outcome, "a dry run changes nothing")
 
 	d.starts(nil, serviceerror.NewInternal("a crash"))
 	_, err := (&bulk{operator: d.Operator, verb: RetryEvent(false)}).change(t.Context(), "evt-1")
 	require.ErrorContains(t, err, "a crash")
-	state = must(event.On(d.Store).EventState(t.Context(), "evt-1"))(t)
+	state = must(event.On(d.DB).EventState(t.Context(), "evt-1"))(t)
 	require.Equal(t, event.EventState{Source: notification.HeraldSource, Outbox: notification.OutboxProcessed, Processed: notification.Processing}, state)
 
 	d.server.On("ExecuteWorkflow", mock.Anything, mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
@@ -175,7 +175,7 @@ func TestRetryEventThatToldNobody(t *testing.T) {
 		return in.EventID == "evt-1" && !in.Publish // the message was published by the first run
 	})).Return(nil, nil).Once()
 	d.Launcher.PublishEvents = true
-	require.NoError(t, event.On(d.Store).Acknowledge(t.Context(), "evt-1"))
+	require.NoError(t, event.On(d.DB).Acknowledge(t.Context(), "evt-1"))
 	require.Equal(t, "is planned again", d.run(RetryEvent(false), "evt-1").String(), "again")
 }
 
@@ -191,7 +191,7 @@ func TestRetryEventOfAnUnknownSource(t *testing.T) {
 
 	require.Contains(t, d.run(RetryEvent(false), "evt-1").String(), "OUTBOX_SOURCES")
 
-	require.Equal(t, notification.ProcessedSuccess, must(event.On(d.Store).EventState(t.Context(), "evt-1"))(t).Processed)
+	require.Equal(t, notification.ProcessedSuccess, must(event.On(d.DB).EventState(t.Context(), "evt-1"))(t).Processed)
 }
 
 func TestRetryEvent(t *testing.T) {
@@ -209,7 +209,7 @@ func TestRetryEvent(t *testing.T) {
 	retried := d.run(RetryEvent(false), "evt-1").String()
 	require.Regexp(t, "^is pending again: 1 of its deliveries stay cancelled", retried)
 	require.Contains(t, retried, "`starter delivery retry --event evt-1 --status CANCELLED`")
-	state := must(event.On(d.Store).EventState(t.Context(), "evt-1"))(t)
+	state := must(event.On(d.DB).EventState(t.Context(), "evt-1"))(t)
 	require.Equal(t, event.EventState{Source: notification.HeraldSource, Outbox: notification.OutboxPending}, state)
 	require.Equal(t, "is pending: a poller will start it", d.run(RetryEvent(false), "evt-1").String())
 }
@@ -269,5 +269,5 @@ func TestRetryFailedEvents(t *testing.T) {
 	require.Equal(t, 149, selection.Matched)
 
 	require.Equal(t, 149, must(d.Do(t.Context(), RetryEvent(true), selection, nil))(t).Done)
-	require.Equal(t, 149, postgrestest.Get[int](t, d.Store, "SELECT count(*) FROM event_outbox WHERE status = 'PENDING'"))
+	require.Equal(t, 149, postgrestest.Get[int](t, d.DB, "SELECT count(*) FROM event_outbox WHERE status = 'PENDING'"))
 }

@@ -15,16 +15,16 @@ func (o *Operator) Export(ctx context.Context, who notification.RecipientKey, ea
 	if err := o.Record(ctx, o.Order.Flags, who.String()); err != nil {
 		return err
 	}
-	selves, err := person.On(o.Store).SelvesOf(ctx, who)
+	selves, err := person.On(o.DB).SelvesOf(ctx, who)
 	if err != nil {
 		return err
 	}
 	for _, self := range selves {
-		if err := person.On(o.Store).ExportPersonal(ctx, self, each); err != nil {
+		if err := person.On(o.DB).ExportPersonal(ctx, self, each); err != nil {
 			return err
 		}
 	}
-	entry, err := planner.On(o.Store).DirectoryEntry(ctx, who.UserType, who.UserID, nil)
+	entry, err := planner.On(o.DB).DirectoryEntry(ctx, who.UserType, who.UserID, nil)
 	if err != nil {
 		return err
 	}
@@ -37,5 +37,5 @@ func (o *Operator) Export(ctx context.Context, who notification.RecipientKey, ea
 			return err
 		}
 	}
-	return o.eachEvent(ctx, selves, func(ids []string) error { return person.On(o.Store).ExportEvents(ctx, selves, ids, each) })
+	return o.eachEvent(ctx, selves, func(ids []string) error { return person.On(o.DB).ExportEvents(ctx, selves, ids, each) })
 }

@@ -41,7 +41,7 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	d := &desk{Operator: &Operator{Order: Order{Actor: "ada", Command: "x"}, Store: postgrestest.New(t)}, t: t}
+	d := &desk{Operator: &Operator{Order: Order{Actor: "ada", Command: "x"}, DB: postgrestest.New(t)}, t: t}
 	d.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'CUSTOMER', '1', '{}')`)
 	d.exec(`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
 		VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', 'title', 'body')`)
@@ -63,7 +63,7 @@ func (d *desk) useUpWaits() { d.waited.Store(int64(time.Hour)) }
 
 func (d *desk) exec(sql string, args ...any) {
 	d.t.Helper()
-	must(d.Store.Pool.Exec(d.t.Context(), sql, args...))(d.t)
+	must(d.DB.Pool.Exec(d.t.Context(), sql, args...))(d.t)
 }
 
 func (d *desk) setStatus(status notification.Status) {

@@ -31,33 +31,33 @@ func (o *Operator) PlanMerge(ctx context.Context, from, to notification.Recipien
 	if from == to {
 		return m, errors.New("both are the same person")
 	}
-	target, err := planner.On(o.Store).DirectoryEntry(ctx, to.UserType, to.UserID, nil)
+	target, err := planner.On(o.DB).DirectoryEntry(ctx, to.UserType, to.UserID, nil)
 	if err != nil {
 		return m, err
 	}
 	if !target.Known || !target.Active {
 		return m, advice.With(fmt.Errorf("%s is not an active recipient", to), "check the type and the id, and its row in recipient")
 	}
-	if at, err := person.On(o.Store).ErasedAt(ctx, from); err != nil || at != nil {
+	if at, err := person.On(o.DB).ErasedAt(ctx, from); err != nil || at != nil {
 		return m, cmp.Or(err, fmt.Errorf("%s was erased: there is nothing to move", from))
 	}
-	known, err := person.On(o.Store).MergedInto(ctx, to)
+	known, err := person.On(o.DB).MergedInto(ctx, to)
 	if err == nil && known != nil && *known != from {
 		err = advice.With(fmt.Errorf("%s was merged into %s", to, known), "merge into "+known.String())
 	}
 	if err != nil {
 		return m, err
 	}
-	if m.Tables, err = person.On(o.Store).CountMerge(ctx, from, to, maxPersonalRows); err != nil {
+	if m.Tables, err = person.On(o.DB).CountMerge(ctx, from, to, maxPersonalRows); err != nil {
 		return m, err
 	}
 	link := person.PersonalRows{Table: person.MergedTable}
-	if known, err = person.On(o.Store).MergedInto(ctx, from); known == nil || *known != to {
+	if known, err = person.On(o.DB).MergedInto(ctx, from); known == nil || *known != to {
 		link.Rows = 1
 	}
 	m.Tables = slices.Insert(m.Tables, 0, link)
 	if err == nil {
-		m.Cancelled, err = person.On(o.Store).CountTwins(ctx, from, to, maxPersonalRows)
+		m.Cancelled, err = person.On(o.DB).CountTwins(ctx, from, to, maxPersonalRows)
 	}
 	return m, err
 }
@@ -80,7 +80,7 @@ func (o *Operator) Merge(ctx context.Context, planned Merger, progress func(Merg
 	var err error
 	m.Cancelled = 0
 	for cancelled := 1; err == nil && cancelled > 0; m.Cancelled += cancelled {
-		cancelled, err = person.On(o.Store).CancelTwins(ctx, m.from, m.to)
+		cancelled, err = person.On(o.DB).CancelTwins(ctx, m.from, m.to)
 	}
 	for i := range m.Tables {
 		t := &m.Tables[i]
@@ -97,7 +97,7 @@ func (o *Operator) Merge(ctx context.Context, planned Merger, progress func(Merg
 // count for the target from then on.
 func (o *Operator) mergeTable(ctx context.Context, m Merger, table string) (rows int, err error) {
 	if table == person.MergedTable {
-		return person.On(o.Store).LinkMerged(ctx, m.from, m.to)
+		return person.On(o.DB).LinkMerged(ctx, m.from, m.to)
 	}
-	return person.On(o.Store).MergeTable(ctx, m.from, m.to, table)
+	return person.On(o.DB).MergeTable(ctx, m.from, m.to, table)
 }

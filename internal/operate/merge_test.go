@@ -28,7 +28,7 @@ func plantGuest(t *testing.T) *Operator {
 		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, entity_type, entity_id)
 		 VALUES ('shared', 'T', 'GUEST', '7', 'EMAIL', 'twin', '', '', NULL, NULL), ('other', 'T', 'GUEST', '7', 'WEBSOCKET', 'inbox', '', '', 'GUEST', '7'), ('other', 'T', 'GUEST', '7', 'EMAIL', 'mail', '', '', 'RESTAURANT', '5')`,
 	} {
-		postgrestest.Exec(t, o.Store, sql)
+		postgrestest.Exec(t, o.DB, sql)
 	}
 	return o
 }
@@ -47,7 +47,7 @@ func TestMerge(t *testing.T) {
 	done := must(o.Merge(t.Context(), plan, func(Merger) {}))(t)
 
 	require.Equal(t, 1, done.Cancelled)
-	list := func(sql string) []string { return postgrestest.List(t, o.Store, sql) }
+	list := func(sql string) []string { return postgrestest.List(t, o.DB, sql) }
 	require.Equal(t, []string{"EMAIL f", "PUSH f", "SMS t"},
 		list("SELECT channel_type || ' ' || left(enabled::text, 1) FROM user_notification_preferences WHERE user_id = '42' ORDER BY 1"), "the later choice stays")
 	require.Equal(t, []string{"Europe/Rome"}, list("SELECT timezone FROM user_settings"), "the target keeps its time zone")
@@ -73,7 +73,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 	refuses(ada, ada, "the same person")
 	refuses(guest, notification.RecipientKey{UserType: notification.Customer, UserID: "404"}, "CUSTOMER/404 is not an active recipient")
-	require.NoError(t, person.On(o.Store).MarkErased(t.Context(), ada))
+	require.NoError(t, person.On(o.DB).MarkErased(t.Context(), ada))
 	refuses(guest, ada, "CUSTOMER/42 is not an active recipient")
 	refuses(ada, guest, "CUSTOMER/42 was erased")
 }
@@ -90,7 +90,7 @@ func TestMergeIsRecorded(t *testing.T) {
 		must(o.Merge(t.Context(), must(o.PlanMerge(t.Context(), from, to))(t), func(Merger) {}))(t)
 	}
 	recorded := func() []string {
-		return postgrestest.List(t, o.Store, "SELECT format('%s/%s %s/%s', user_type, user_id, to_user_type, to_user_id) FROM merged_recipient ORDER BY 1")
+		return postgrestest.List(t, o.DB, "SELECT format('%s/%s %s/%s', user_type, user_id, to_user_type, to_user_id) FROM merged_recipient ORDER BY 1")
 	}
 	merge(first, guest)
 	merge(guest, ada)
@@ -102,7 +102,7 @@ func TestMergeIsRecorded(t *testing.T) {
 	require.Equal(t, []string{"CUSTOMER/42 GUEST/7", "GUEST/1 GUEST/7"}, recorded())
 	merge(guest, trillian)
 	require.Equal(t, []string{"CUSTOMER/42 CUSTOMER/43", "GUEST/1 CUSTOMER/43", "GUEST/7 CUSTOMER/43"}, recorded())
-	require.Equal(t, person.Selves{trillian, ada, first, guest}, must(person.On(o.Store).SelvesOf(t.Context(), trillian))(t))
+	require.Equal(t, person.Selves{trillian, ada, first, guest}, must(person.On(o.DB).SelvesOf(t.Context(), trillian))(t))
 }
 
 // An erasure also erases the people who were merged into the person, and forgets that they are one. An
@@ -111,8 +111,8 @@ func TestEraseAfterAMerge(t *testing.T) {
 	t.Parallel()
 
 	o := plantGuest(t)
-	postgrestest.Exec(t, o.Store, "UPDATE notification SET title = 'Zaphod' WHERE delivery_id = 'twin'")
-	postgrestest.Exec(t, o.Store, "INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('theirs', 'GUEST', '7', '{}')")
+	postgrestest.Exec(t, o.DB, "UPDATE notification SET title = 'Zaphod' WHERE delivery_id = 'twin'")
+	postgrestest.Exec(t, o.DB, "INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('theirs', 'GUEST', '7', '{}')")
 	must(o.Merge(t.Context(), must(o.PlanMerge(t.Context(), guest, ada))(t), func(Merger) {}))(t)
 	tables := map[string]int{}
 	require.NoError(t, o.Export(t.Context(), ada, func(page person.ExportPage) error {
@@ -124,15 +124,15 @@ func TestEraseAfterAMerge(t *testing.T) {
 
 	former := must(o.Erase(t.Context(), must(o.PlanErase(t.Context(), guest))(t), func(Erasure) {}))(t)
 	require.Equal(t, 1, rowsOf(former)["notification"])
-	require.Nil(t, must(person.On(o.Store).ErasedAt(t.Context(), ada))(t))
-	require.Equal(t, ada, *must(person.On(o.Store).MergedInto(t.Context(), guest))(t), "old links still count for the other person")
+	require.Nil(t, must(person.On(o.DB).ErasedAt(t.Context(), ada))(t))
+	require.Equal(t, ada, *must(person.On(o.DB).MergedInto(t.Context(), guest))(t), "old links still count for the other person")
 
-	postgrestest.Exec(t, o.Store, "UPDATE processed_event SET status = 'SUCCESS'")
-	postgrestest.Exec(t, o.Store, "UPDATE notification SET title = 'Zaphod' WHERE delivery_id = 'twin'")
+	postgrestest.Exec(t, o.DB, "UPDATE processed_event SET status = 'SUCCESS'")
+	postgrestest.Exec(t, o.DB, "UPDATE notification SET title = 'Zaphod' WHERE delivery_id = 'twin'")
 	done := erase(t, o)
 	require.Equal(t, 4, done.Events, "event theirs told nobody but the person and their former self")
 	require.Equal(t, []string{"shared"}, done.Shared)
-	require.Empty(t, marked(t, o.Store))
-	require.NotNil(t, must(person.On(o.Store).ErasedAt(t.Context(), guest))(t))
-	require.Nil(t, must(person.On(o.Store).MergedInto(t.Context(), guest))(t))
+	require.Empty(t, marked(t, o.DB))
+	require.NotNil(t, must(person.On(o.DB).ErasedAt(t.Context(), guest))(t))
+	require.Nil(t, must(person.On(o.DB).MergedInto(t.Context(), guest))(t))
 }

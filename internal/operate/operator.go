@@ -46,7 +46,7 @@ func (o Order) cause() string {
 // and changes them by Temporal.
 type Operator struct {
 	Order    Order
-	Store    *db.DB
+	DB       *db.DB
 	Launcher *launch.Launcher
 
 	waited atomic.Int64 // nanoseconds; see [Operator.awaitEnd]
@@ -60,7 +60,7 @@ func (o *Operator) Record(ctx context.Context, detail string, targets ...string)
 	if o.Order.Reason != "" {
 		detail = strings.TrimSpace(detail + " --reason " + o.Order.Reason)
 	}
-	return audit.On(o.Store).RecordActions(ctx, o.Order.Actor, o.Order.Command, detail, o.Order.Form, targets)
+	return audit.On(o.DB).RecordActions(ctx, o.Order.Actor, o.Order.Command, detail, o.Order.Form, targets)
 }
 
 // recordTimeout bounds the record of a bulk action's changes, also after an interruption.
@@ -75,12 +75,12 @@ func (o *Operator) RecordChanged(ctx context.Context, changed string, targets ..
 }
 
 func (o *Operator) delivery(ctx context.Context, id string) (attempt.DeliveryState, error) {
-	state, err := attempt.On(o.Store).DeliveryState(ctx, id)
+	state, err := attempt.On(o.DB).DeliveryState(ctx, id)
 	return state, advice.NoDelivery(id, err)
 }
 
 func (o *Operator) event(ctx context.Context, id string) (event.EventState, error) {
-	state, err := event.On(o.Store).EventState(ctx, id)
+	state, err := event.On(o.DB).EventState(ctx, id)
 	return state, advice.NoEvent(id, err)
 }
 

@@ -253,7 +253,7 @@ func TestPromote(t *testing.T) {
 	require.Equal(t, 5, routing.current)
 	require.Nil(t, routing.token, "an operator's order always counts")
 	var detail string
-	require.NoError(t, d.Store.Pool.QueryRow(t.Context(), `SELECT string_agg(detail, ', ' ORDER BY id) FROM operator_action`).Scan(&detail))
+	require.NoError(t, d.DB.Pool.QueryRow(t.Context(), `SELECT string_agg(detail, ', ' ORDER BY id) FROM operator_action`).Scan(&detail))
 	require.Equal(t, "generation 5 to 4, generation 4 to 5", detail)
 }
 
@@ -269,6 +269,6 @@ func TestPromoteRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "no worker of generation 6 has polled")
 	require.False(t, must(d.Promote(t.Context(), Promotion{Generation: 5}))(t).Changed)
 	var recorded int
-	require.NoError(t, d.Store.Pool.QueryRow(t.Context(), `SELECT count(*) FROM operator_action`).Scan(&recorded))
+	require.NoError(t, d.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM operator_action`).Scan(&recorded))
 	require.Zero(t, recorded)
 }

@@ -227,7 +227,7 @@ func TestOrderPollers(t *testing.T) {
 	t.Parallel()
 
 	temporal := twoPollers(time.Second)
-	o := &Operator{Store: postgrestest.New(t), Launcher: temporal.launcher(), Order: Order{Actor: "ada", Command: "poller"}}
+	o := &Operator{DB: postgrestest.New(t), Launcher: temporal.launcher(), Order: Order{Actor: "ada", Command: "poller"}}
 	both := []string{"test-outbox-poller-1", "test-outbox-poller-3"}
 	for range 2 { // a repeat changes nothing
 		require.Equal(t, both, must(o.PausePollers(t.Context(), heralds(1)))(t))
@@ -244,7 +244,7 @@ func TestOrderPollers(t *testing.T) {
 	require.NoError(t, o.StopPollers(t.Context(), both))
 	require.Equal(t, canceled, temporal.status[both[1]])
 
-	require.Equal(t, 10, postgrestest.Get[int](t, o.Store, "SELECT count(*) FROM operator_action"))
+	require.Equal(t, 10, postgrestest.Get[int](t, o.DB, "SELECT count(*) FROM operator_action"))
 }
 
 // If no worker runs, a poller that was told to stop still runs, and ends once a worker comes. A
@@ -255,7 +255,7 @@ func TestStartPollersThatWereToldToStop(t *testing.T) {
 	temporal := twoPollers()
 	temporal.paused["test-outbox-poller-1"] = &pollerStart
 	temporal.leaving = map[string]bool{"test-outbox-poller-1": true, "test-outbox-poller-2": true}
-	o := &Operator{Store: postgrestest.New(t), Launcher: temporal.launcher()}
+	o := &Operator{DB: postgrestest.New(t), Launcher: temporal.launcher()}
 
 	require.NoError(t, o.StartPollers(t.Context(), heralds(3)))
 
@@ -290,7 +290,7 @@ func TestOrderPollersFails(t *testing.T) {
 		{name: "out of reach", temporal: &server{err: errors.New("connection refused")}, want: "connection refused"},
 	}
 	for _, tt := range tests {
-		_, err := (&Operator{Store: postgrestest.New(t), Launcher: tt.temporal.launcher()}).PausePollers(t.Context(), heralds(1))
+		_, err := (&Operator{DB: postgrestest.New(t), Launcher: tt.temporal.launcher()}).PausePollers(t.Context(), heralds(1))
 
 		require.ErrorContains(t, err, tt.want, tt.name)
 		var advised *advice.Error

@@ -54,7 +54,7 @@ func (o *Operator) OverrideProvider(ctx context.Context, provider string, order 
 	if err := o.Record(ctx, o.Order.Flags, provider); err != nil {
 		return err
 	}
-	return limit.On(o.Store).OverrideProvider(ctx, provider, others, order, o.Order.Actor, o.Order.Reason)
+	return limit.On(o.DB).OverrideProvider(ctx, provider, others, order, o.Order.Actor, o.Order.Reason)
 }
 
 // siblings returns the other providers of a provider's channel.

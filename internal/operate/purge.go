@@ -45,7 +45,7 @@ type Cleaner interface {
 // PlanPurge counts the old rows that may be deleted: in the table of an outbox, the rows that are
 // done for longer than the retention. Purge deletes them as the schedule does.
 func (o *Operator) PlanPurge(ctx context.Context, kept []Retention) (tables []PurgedTable, err error) {
-	now, err := o.Store.Now(ctx)
+	now, err := o.DB.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +53,10 @@ func (o *Operator) PlanPurge(ctx context.Context, kept []Retention) (tables []Pu
 		// The operator's settings may lack the topic of the outbox.
 		table := PurgedTable{
 			Table: r.Table, OlderThan: r.Text, Before: now.Add(-r.Age), age: r.Age,
-			cleaner: purge.TableCleaner{Store: o.Store, Table: r.Table, HasTopic: true},
+			cleaner: purge.TableCleaner{Store: o.DB, Table: r.Table, HasTopic: true},
 		}
 		if r.Source != nil {
-			table.Table, table.cleaner = SourceCleaner(o.Store, *r.Source)
+			table.Table, table.cleaner = SourceCleaner(o.DB, *r.Source)
 		}
 		found, err := table.cleaner.Count(ctx, r.Age, maxPurgeCount+1)
 		if err != nil {

@@ -27,7 +27,7 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 	if err != nil {
 		return plan{}, err
 	}
-	if at, err := person.On(o.Store).ErasedAt(ctx, notification.RecipientKey{UserType: state.UserType, UserID: state.UserID}); err != nil || at != nil {
+	if at, err := person.On(o.DB).ErasedAt(ctx, notification.RecipientKey{UserType: state.UserType, UserID: state.UserID}); err != nil || at != nil {
 		return refusal(toErased(id, at)), err
 	}
 	if isSent(state) && !again {
@@ -51,7 +51,7 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 	if batch, err := o.batchOf(ctx, state); err != nil || batch != "" {
 		return refusal(inBatch(id, batch)), err
 	}
-	at, err := attempt.On(o.Store).OwnTime(ctx, id, time.Now())
+	at, err := attempt.On(o.DB).OwnTime(ctx, id, time.Now())
 	if err != nil {
 		return plan{}, err
 	}

@@ -86,7 +86,7 @@ func retryRefusal(state event.EventState, status enums.WorkflowExecutionStatus, 
 }
 
 func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
-	retried, err := event.On(o.Store).RetryEvent(ctx, id)
+	retried, err := event.On(o.DB).RetryEvent(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -94,7 +94,7 @@ func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
 		return changedMeanwhile(id), nil
 	}
 	outcome := Outcome{ID: id, Done: true, Result: "is pending again"}
-	counts, err := event.On(o.Store).EventCounts(ctx, id)
+	counts, err := event.On(o.DB).EventCounts(ctx, id)
 	if count := counts[notification.Cancelled]; count > 0 {
 		outcome.Detail = fmt.Sprintf("%d of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` sends them after all",
 			count, advice.Quote(id))
@@ -106,7 +106,7 @@ func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
 // keeps earlier decisions. If this process dies before the start, the event is PROCESSING without a
 // workflow: another call or the sweep starts it.
 func (o *Operator) planAnew(ctx context.Context, id string) (Outcome, error) {
-	event, begun, err := event.On(o.Store).BeginAnew(ctx, id)
+	event, begun, err := event.On(o.DB).BeginAnew(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -128,12 +128,12 @@ func changedMeanwhile(id string) Outcome {
 // selection begins after the id in `after`.
 func (o *Operator) SelectEventsToRetry(ctx context.Context, filter event.RetryFilter, after string) (Selection, error) {
 	var err error
-	if filter.Until, err = o.Store.Now(ctx); err != nil {
+	if filter.Until, err = o.DB.Now(ctx); err != nil {
 		return Selection{}, err
 	}
-	matched, err := event.On(o.Store).CountEventsToRetry(ctx, filter)
+	matched, err := event.On(o.DB).CountEventsToRetry(ctx, filter)
 	page := func(ctx context.Context, after string, limit int) ([]item, error) {
-		ids, err := event.On(o.Store).EventsToRetry(ctx, filter, after, limit)
+		ids, err := event.On(o.DB).EventsToRetry(ctx, filter, after, limit)
 		items := make([]item, len(ids))
 		for i, id := range ids {
 			items[i] = item{id, id}

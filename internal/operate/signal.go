@@ -55,7 +55,7 @@ func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, e
 	told := Outcome{ID: id, Done: true, Result: s.told.Result, Detail: s.told.Detail + warning}
 	expected := Outcome{ID: id, Done: true, Result: "would be signalled", Detail: s.name + warning}
 	return plan{expected, func(ctx context.Context) (Outcome, error) {
-		if err := attempt.On(o.Store).Reschedule(ctx, id, s.until); err != nil {
+		if err := attempt.On(o.DB).Reschedule(ctx, id, s.until); err != nil {
 			return Outcome{}, err
 		}
 		err := o.temporal().SignalWorkflow(ctx, id, "", s.name, s.argument)
@@ -91,7 +91,7 @@ func Reschedule(until, now time.Time) (Verb, error) {
 		name: workflows.Reschedule, argument: until, until: until,
 		told: Outcome{Result: "rescheduled", Detail: "waits until " + clock(&until)},
 		warn: func(o *Operator, ctx context.Context, id string) (string, error) {
-			check, err := attempt.On(o.Store).QuietCheck(ctx, id)
+			check, err := attempt.On(o.DB).QuietCheck(ctx, id)
 			if err != nil {
 				return "", err
 			}

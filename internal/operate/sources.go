@@ -184,7 +184,7 @@ func (o *Operator) RetrySource(ctx context.Context, source relay.Source, keys []
 	}
 	defer table.Close()
 	for after := ""; ; {
-		failed, err := relay.On(o.Store).FailedRows(ctx, source.Name, keys, after, retryPage)
+		failed, err := relay.On(o.DB).FailedRows(ctx, source.Name, keys, after, retryPage)
 		if err != nil || len(failed) == 0 {
 			return result, err
 		}
@@ -212,5 +212,5 @@ func (o *Operator) retryRows(ctx context.Context, source relay.Source, table *di
 	if err := table.Reopen(ctx, keys); err != nil {
 		return err
 	}
-	return relay.On(o.Store).ForgetRows(ctx, source.Name, keys)
+	return relay.On(o.DB).ForgetRows(ctx, source.Name, keys)
 }

@@ -36,7 +36,7 @@ func (a Address) Check() error {
 func (a Address) key() string { return address.Key(a.Channel, a.Text) }
 
 // Hashes returns the hashes of the address in recipient_suppression, one for each key of
-// [postgres.Store.AddressKeys].
+// [db.DB.AddressKeys].
 func (a Address) Hashes(keys []notification.AddressKey) ([][]byte, error) {
 	if len(keys) == 0 {
 		return nil, advice.With(suppression.ErrNoSecret, `set it to the secret of worker and gateway; for the local stack: eval "$(make -s env)"`)
@@ -91,7 +91,7 @@ func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row report.Supp
 	if err := o.Record(ctx, o.Order.Flags, string(s.Channel)+" "+report.ShortHash(hashes[0])); err != nil {
 		return row, false, err
 	}
-	if err := suppression.On(o.Store).Suppress(ctx, s.Channel, s.Text, s.Reason, s.Detail); err != nil {
+	if err := suppression.On(o.DB).Suppress(ctx, s.Channel, s.Text, s.Reason, s.Detail); err != nil {
 		return row, false, err
 	}
 	rows, _, err = o.against(ctx, s.Address)
@@ -122,7 +122,7 @@ func (o *Operator) Unsuppress(ctx context.Context, a Address, planned []report.S
 		return err
 	}
 	for _, row := range planned {
-		if _, err := suppression.On(o.Store).Unsuppress(ctx, a.Channel, a.Text, row.Reason); err != nil {
+		if _, err := suppression.On(o.DB).Unsuppress(ctx, a.Channel, a.Text, row.Reason); err != nil {
 			return err
 		}
 	}
@@ -131,12 +131,12 @@ func (o *Operator) Unsuppress(ctx context.Context, a Address, planned []report.S
 
 // against returns the suppressions of an address, one for each reason, and its hashes.
 func (o *Operator) against(ctx context.Context, a Address) ([]report.Suppression, [][]byte, error) {
-	hashes, err := a.Hashes(o.Store.AddressKeys())
+	hashes, err := a.Hashes(o.DB.AddressKeys())
 	if err != nil {
 		return nil, nil, err
 	}
 	filter := report.SuppressionFilter{Channel: a.Channel, AddressHashes: hashes}
-	found, err := report.Reader{Pool: o.Store.Pool}.Suppressions(ctx, filter, len(hashes)*len(notification.SuppressionReasons()))
+	found, err := report.Reader{Pool: o.DB.Pool}.Suppressions(ctx, filter, len(hashes)*len(notification.SuppressionReasons()))
 	var rows []report.Suppression
 	for _, row := range found {
 		if _, known := rowFor(rows, row.Reason); !known {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// capFacts is a row f of frequency_cap as a [notification.Cap].
+	// CapFacts is a row f of frequency_cap as a [notification.Cap].
 	CapFacts = `jsonb_build_object(
 	           'Channel', f.channel_type,
 	           'Category', coalesce(f.category, ''),
@@ -19,16 +19,16 @@ const (
 	           'Spacing', coalesce((extract(epoch FROM f.spacing) * 1e9)::bigint, 0),
 	           'Defers', f.action = 'DEFER')`
 
-	// hasCap reports whether a cap limits the channel of the delivery n.
+	// HasCap reports whether a cap limits the channel of the delivery n.
 	HasCap = `EXISTS (SELECT FROM frequency_cap f WHERE f.channel_type = n.channel)`
 
-	// countedKeys are the elements of $1 as rows k.
+	// CountedKeys are the elements of $1 as rows k.
 	CountedKeys = `jsonb_to_recordset($1) AS k ("UserType" text, "UserID" text, "Channel" text)`
 
 	// longestCap is the time for which the caps of the channel of k count a message.
 	longestCap = `(SELECT max(greatest(f.per, f.spacing)) FROM frequency_cap f WHERE f.channel_type = k."Channel")`
 
-	// selectCounted reads the counted messages of the recipients and channels of $1. A message whose
+	// SelectCounted reads the counted messages of the recipients and channels of $1. A message whose
 	// deliveries all ended unsent does not count: one delivery, or the items of a digest. Nor does a digest
 	// whose items have all left it. $2 limits the messages of each.
 	SelectCounted = `
@@ -49,7 +49,7 @@ const (
 		) c`
 )
 
-// countedKey returns the part of a message that selectCounted reads.
+// CountedKey returns the part of a message that selectCounted reads.
 func CountedKey(userType notification.UserType, userID string, channel notification.Channel) notification.CountedMessage {
 	return notification.CountedMessage{RecipientKey: notification.RecipientKey{UserType: userType, UserID: userID}, Channel: channel}
 }

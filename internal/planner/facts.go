@@ -15,7 +15,7 @@ import (
 // explanation of a delivery read each table by the same expressions. Add a column for a new
 // rule here, and to the struct of the same name.
 const (
-	// recipientFacts is a row r of recipient, as [recipientFields] scans it.
+	// RecipientFacts is a row r of recipient, as [recipientFields] scans it.
 	RecipientFacts = `coalesce(r.user_type, ''), coalesce(r.user_id, ''),
 	       coalesce(r.name, ''), ` + AddressFacts + `,
 	       coalesce(r.locale, ''), coalesce(r.timezone, ''), (SELECT (extract(epoch FROM z.digest_at) * 1e9)::bigint FROM user_settings z WHERE z.user_type = r.user_type AND z.user_id = r.user_id),
@@ -38,7 +38,7 @@ const (
 	           AND    o.user_id = r.user_id
 	           AND    NOT o.enabled
 	       )`
-	// addressFacts are the addresses of a row r of recipient, as [addressFields] scans them.
+	// AddressFacts are the addresses of a row r of recipient, as [addressFields] scans them.
 	AddressFacts = `coalesce(r.email, ''), coalesce(r.phone, ''), coalesce(r.slack_webhook_url, ''), coalesce(r.webhook_url, '')`
 	// preferenceFacts is a row u of user_notification_preferences as a [notification.Preference].
 	preferenceFacts = `jsonb_build_object(
@@ -48,7 +48,7 @@ const (
 	                       'Start', (extract(epoch FROM u.quiet_hours_start) * 1e9)::bigint,
 	                       'End', (extract(epoch FROM u.quiet_hours_end) * 1e9)::bigint) END,
 	                   'Priority', u.priority)`
-	// settingFacts is a row s of entity_notification_settings as a [notification.Setting].
+	// SettingFacts is a row s of entity_notification_settings as a [notification.Setting].
 	SettingFacts = `jsonb_build_object(
 	           'Entity', jsonb_build_object('Type', s.entity_type, 'ID', s.entity_id),
 	           'Channel', s.channel_type,
@@ -60,7 +60,7 @@ const (
 	               'Start', (extract(epoch FROM s.quiet_hours_start) * 1e9)::bigint,
 	               'End', (extract(epoch FROM s.quiet_hours_end) * 1e9)::bigint) END,
 	           'QuietTimezone', coalesce(s.quiet_hours_timezone, ''))`
-	// routingFacts is a row e of event_type_channel_routing as a [notification.Routing].
+	// RoutingFacts is a row e of event_type_channel_routing as a [notification.Routing].
 	RoutingFacts = `jsonb_build_object(
 	           'Channel', e.channel_type,
 	           'Mandatory', e.mandatory,
@@ -86,13 +86,13 @@ const (
 	           'Roles', e.roles)`
 )
 
-// recipientFields returns the fields that [recipientFacts] fills.
+// RecipientFields returns the fields that [recipientFacts] fills.
 func RecipientFields(r *notification.Recipient) []any {
 	fields := append([]any{&r.UserType, &r.UserID, &r.Name}, AddressFields(r)...)
 	return append(fields, &r.Locale, &r.Timezone, &r.DigestAt, &r.HasDevice, &r.Preferences, &r.CategoriesOff)
 }
 
-// addressFields returns the fields that [addressFacts] fills.
+// AddressFields returns the fields that [addressFacts] fills.
 func AddressFields(r *notification.Recipient) []any {
 	return []any{&r.Email, &r.Phone, &r.SlackWebhookURL, &r.WebhookURL}
 }

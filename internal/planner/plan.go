@@ -37,7 +37,8 @@ type Texts interface {
 // Planner plans events for workers, and for all who ask what a worker would plan.
 type Planner struct {
 	Rows Rows
-	// EventTexts writes an event's texts, EscalatedTexts those of channels that escalation leads to.
+	// EventTexts writes the texts of an event, and EscalatedTexts its texts for channels that escalation
+	// leads to.
 	EventTexts, EscalatedTexts func(event notification.Event, templates []notification.Template) Texts
 }
 
@@ -54,7 +55,7 @@ func New(rows Rows, texts template.Engine) Planner {
 	}
 }
 
-// Plan is the plan of one event: its rules and the people whom it names.
+// Plan holds the rules of one event, and the people that it names.
 type Plan struct {
 	notification.EventSetup
 	Targets []notification.Target
@@ -75,8 +76,8 @@ func (p Planner) Event(ctx context.Context, eventID string) (*Plan, error) {
 	return p.plan(setup), err
 }
 
-// Draft reads the plan of an event that is not stored. Its time of creation is that of planning: at,
-// or now, by the database's clock.
+// Draft reads the plan of an event that is not stored. Planning begins, and the event is created, at
+// a time; zero: now, by the database's clock.
 func (p Planner) Draft(ctx context.Context, event notification.Event, at time.Time) (*Plan, error) {
 	setup, err := p.Rows.TypeSetup(ctx, event.Type)
 	setup.Now = cmp.Or(at, setup.Now)

@@ -15,7 +15,7 @@ const (
 	// for nothing. So its workflow ends at once, and an operator can retry it.
 	insertPlan = insertDecisions + `
 			ON CONFLICT DO NOTHING` + insertDeliveries + `NULL` + ofDecided
-	// insertFollower does the same for a delivery that follows the delivery $6.
+	// InsertFollower does the same for a delivery that follows the delivery $6.
 	InsertFollower = insertDecisions + `
 			ON CONFLICT (event_id, user_type, user_id) DO UPDATE
 			SET    channels = notification_decision.channels || excluded.channels,
@@ -57,7 +57,7 @@ const (
 			SELECT CASE WHEN n.id IS NULL THEN '' ELSE '~' END AS mark, n.id IS NULL AND p.problem = '' AS sendable, n.event_id, n.user_type, n.user_id
 		) AS other
 		ON CONFLICT (event_id, user_type, user_id, channel) DO NOTHING -- planned before its decision was purged`
-	// numberTaken looks up each id separately: an event may have a million rows.
+	// NumberTaken looks up each id separately: an event may have a million rows.
 	NumberTaken = `
 		UPDATE notification n
 		SET    delivery_id = n.delivery_id || n.id

@@ -92,7 +92,7 @@ const lastDelivery = `coalesce(CASE WHEN NOT EXISTS (SELECT FROM notification n 
 // throttleKeys are the elements of $2 as rows k.
 const throttleKeys = `jsonb_to_recordset($2) AS k (user_type text, user_id text, channel_type text, throttle_key text, delivery_id text, "window" bigint)`
 
-// lockThrottles locks rows in the order of their keys, and returns their deliveries. It inserts
+// LockThrottles locks rows in the order of their keys, and returns their deliveries. It inserts
 // missing rows. A second statement sees the end of a delivery that was stored while the first one waited
 // for the row.
 func LockThrottles(ctx context.Context, tx pgx.Tx, eventType string, keys []notification.Throttle) ([]notification.Throttle, error) {
@@ -128,7 +128,7 @@ func throttles(ctx context.Context, on db.Querier, eventType string, keys []noti
 	return db.Collect(ctx, on, "read throttles", scanThrottle, query, eventType, keys)
 }
 
-// recordThrottles stores the planned deliveries in rows that are locked. A repeated call, or a
+// RecordThrottles stores the planned deliveries in rows that are locked. A repeated call, or a
 // delivery that was not stored, changes nothing.
 const RecordThrottles = `
 		UPDATE throttle t

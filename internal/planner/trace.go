@@ -7,7 +7,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Trace is what planning decides now about one recipient and one channel of an event, and why.
+// Trace holds the present decision about one recipient and one channel of an event, and its facts.
 type Trace struct {
 	Facts  notification.Facts // what the rules read
 	Person notification.DirectoryEntry

@@ -134,7 +134,7 @@ func (s Store) SetPreferences(ctx context.Context, who notification.RecipientKey
 	return db.Wrap(err, "store preferences")
 }
 
-// queueChangedBy names who changes preferences in the rest of the transaction. A trigger
+// QueueChangedBy names who changes preferences in the rest of the transaction. A trigger
 // records it.
 func QueueChangedBy(batch *pgx.Batch, how string) {
 	batch.Queue("SELECT set_config('herald.changed_by', $1, true)", how)
@@ -191,7 +191,7 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 	return batch
 }
 
-// choice is a recipient's choice whether to get a category over a channel.
+// Choice is a recipient's choice whether to get a category over a channel.
 type Choice struct {
 	notification.RecipientKey
 	Category string // empty: all messages over the channel
@@ -206,7 +206,7 @@ type Choice struct {
 	Said      *time.Time
 }
 
-// queueChoices writes choices of known user types in the order of their keys. A choice of a merged
+// QueueChoices writes choices of known user types in the order of their keys. A choice of a merged
 // person counts for the target of the merge. The latest of several choices counts. A choice with a
 // time that changes nothing is not written: it was only read.
 func QueueChoices(batch *pgx.Batch, all []Choice) {

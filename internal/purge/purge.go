@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"herald/internal/db"
-
 	"github.com/jackc/pgx/v5"
+
+	"herald/internal/db"
 )
 
 // PurgeTable is a table whose old rows can be deleted.

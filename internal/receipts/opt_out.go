@@ -15,7 +15,7 @@ import (
 // RecordOptOut stores a recipient's answer to a text message: STOP, or START. START lifts only
 // their opt-out, and no other suppression, unless the person sent a newer STOP. An answer that was
 // stored before changes nothing.
-// Without HERALD_SECRET the error is [postgres.ErrNoSecret].
+// Without HERALD_SECRET the error is [suppression.ErrNoSecret].
 func (s Store) RecordOptOut(ctx context.Context, answer notification.OptOut) error {
 	const store = `
 		INSERT INTO delivery_receipt (provider, receipt_id, at, status)

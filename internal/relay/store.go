@@ -1,4 +1,3 @@
-// Package relay keeps what Herald knows of the outboxes of other services.
 package relay
 
 import "herald/internal/db"

@@ -15,7 +15,7 @@ type suppressionKey struct {
 	hash    string
 }
 
-// readSuppressions adds the suppressions of their addresses to people, in one statement.
+// ReadSuppressions adds the suppressions of their addresses to people, in one statement.
 // Without a secret the hashes are unknown, and nothing is suppressed.
 func (s Store) ReadSuppressions(ctx context.Context, on db.Querier, people []*notification.Recipient) error {
 	const query = `

@@ -114,5 +114,5 @@ func (s Store) SMSHashes(number string) [][]byte {
 	return s.AddressHashes(address.Key(notification.SMS, number))
 }
 
-// rekeyLock is the advisory lock for pages that move suppressions.
+// RekeyLock is the advisory lock for pages that move suppressions.
 const RekeyLock = "hashtextextended('herald recipient_suppression', 0)"

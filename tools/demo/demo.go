@@ -73,7 +73,7 @@ func (d *Demo) Ready(ctx context.Context) error {
 	if d.Services == nil {
 		return nil
 	}
-	_, err := d.Services.rows(ctx, d.Explainer.Store, d.Run)
+	_, err := d.Services.rows(ctx, d.Explainer.DB, d.Run)
 	return err
 }
 
@@ -89,11 +89,11 @@ func (d *Demo) Play(ctx context.Context) (*Result, error) {
 	}
 	d.Started(fmt.Sprintf("%d events", len(d.Events)))
 	began := time.Now().Add(-time.Minute) // the sandbox may have another clock
-	if err := event.On(d.Explainer.Store).InsertEvents(ctx, written); err != nil {
+	if err := event.On(d.Explainer.DB).InsertEvents(ctx, written); err != nil {
 		return nil, err
 	}
 	if d.Services != nil {
-		if err := d.Services.act(ctx, d.Explainer.Store, d.Run); err != nil {
+		if err := d.Services.act(ctx, d.Explainer.DB, d.Run); err != nil {
 			return nil, err
 		}
 	}
@@ -136,7 +136,7 @@ func (d *Demo) judge(ctx context.Context, began time.Time) (*Result, error) {
 
 // judgeRows lists the services' rows. A row that is not in its topic is a deviation.
 func (d *Demo) judgeRows(ctx context.Context, result *Result) (err error) {
-	result.Rows, err = d.Services.rows(ctx, d.Explainer.Store, d.Run)
+	result.Rows, err = d.Services.rows(ctx, d.Explainer.DB, d.Run)
 	for _, row := range result.Rows {
 		if !row.Sent {
 			result.Deviations = append(result.Deviations, fmt.Sprintf("%s: its row in %s is %s", row.EventID, row.Outbox, row.Mark))
@@ -156,7 +156,7 @@ type Observation struct {
 // Observe reads the end of an event. If the event has ended, Observe waits for its workflow,
 // which closes a moment later.
 func Observe(ctx context.Context, e explain.Explainer, eventID string) (Observation, error) {
-	detail, err := report.Reader{Pool: e.Store.Pool}.EventDetail(ctx, eventID, everybody, 0)
+	detail, err := report.Reader{Pool: e.DB.Pool}.EventDetail(ctx, eventID, everybody, 0)
 	if errors.Is(err, notification.ErrNoEvent) { // an event of a service, which no poller has seen
 		return Observation{Detail: report.EventDetail{EventID: eventID}}, nil
 	}

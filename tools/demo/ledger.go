@@ -85,7 +85,7 @@ func (d *Demo) liftSuppressions(ctx context.Context) error {
 }
 
 func (d *Demo) liftSuppressionsOf(ctx context.Context, who string) error {
-	store := d.Explainer.Store
+	store := d.Explainer.DB
 	userType, userID, _ := strings.Cut(who, "/")
 	entry, err := planner.On(store).DirectoryEntry(ctx, notification.UserType(userType), userID, nil)
 	if err != nil {

@@ -47,7 +47,7 @@ func (d *Demo) playAct(ctx context.Context, act example.Act, settings sandbox.Re
 		return err
 	}
 	defer func() { err = errors.Join(err, mend(context.WithoutCancel(ctx), d.Sandbox, settings, act)) }()
-	if err := event.On(d.Explainer.Store).InsertEvents(ctx, events); err != nil {
+	if err := event.On(d.Explainer.DB).InsertEvents(ctx, events); err != nil {
 		return err
 	}
 	return d.watch(ctx)
@@ -105,11 +105,11 @@ func (d *Demo) read(ctx context.Context, details []report.EventDetail) error {
 func (d *Demo) readMessage(ctx context.Context, r report.RecipientDetail) error {
 	delivery := r.Deliveries[notification.WebSocket].DeliveryID
 	var id int64
-	if err := d.Explainer.Store.Pool.QueryRow(ctx, "SELECT id FROM notification WHERE delivery_id = $1", delivery).Scan(&id); err != nil {
+	if err := d.Explainer.DB.Pool.QueryRow(ctx, "SELECT id FROM notification WHERE delivery_id = $1", delivery).Scan(&id); err != nil {
 		return fmt.Errorf("find the message to read: %w", err)
 	}
 	who := notification.RecipientKey{UserType: r.UserType, UserID: r.UserID}
-	if err := inbox.On(d.Explainer.Store).MarkRead(ctx, who, id); err != nil {
+	if err := inbox.On(d.Explainer.DB).MarkRead(ctx, who, id); err != nil {
 		return err
 	}
 	d.Changed(fmt.Sprintf("%-64s %s", delivery, "read by "+r.Name()))

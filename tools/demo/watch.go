@@ -47,7 +47,7 @@ func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 		if d.settled[event.ID(d.Run)] {
 			continue
 		}
-		detail, err := report.Reader{Pool: d.Explainer.Store.Pool}.EventDetail(ctx, event.ID(d.Run), everybody, 0)
+		detail, err := report.Reader{Pool: d.Explainer.DB.Pool}.EventDetail(ctx, event.ID(d.Run), everybody, 0)
 		if errors.Is(err, notification.ErrNoEvent) { // an event of a service, which no poller has seen yet
 			settled = false
 			continue
@@ -69,7 +69,7 @@ func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 	if d.Services == nil || !settled {
 		return settled, nil
 	}
-	rows, err := d.Services.rows(ctx, d.Explainer.Store, d.Run)
+	rows, err := d.Services.rows(ctx, d.Explainer.DB, d.Run)
 	return !slices.ContainsFunc(rows, func(row ServiceRow) bool { return row.Pending }), err
 }
 

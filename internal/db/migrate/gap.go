@@ -45,7 +45,7 @@ func Compare(ctx context.Context, db *db.DB, files fs.FS) (Gap, error) {
 
 // Usable returns nil if a worker or a gateway can use the database: it is not a read replica, it has
 // all migrations in files, and it knows the process's secret. Call it after
-// [postgres.Store.UseSecrets].
+// [db.DB.UseSecrets].
 func Usable(ctx context.Context, db *db.DB, files fs.FS) error {
 	if err := db.RequirePrimary(ctx); err != nil {
 		return err

@@ -2,10 +2,9 @@ package migrate_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"time"
 
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"

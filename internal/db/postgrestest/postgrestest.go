@@ -48,7 +48,7 @@ func New(t testing.TB) *db.DB {
 	return store
 }
 
-// URL returns a DATABASE_URL for [postgres.Open], with a new database as in [New].
+// URL returns a DATABASE_URL for [db.Open], with a new database as in [New].
 func URL(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv("DATABASE_URL")

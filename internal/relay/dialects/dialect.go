@@ -4,7 +4,7 @@ import (
 	"herald/internal/relay"
 )
 
-// byName has one entry for each of [outboxes.Dialects].
+// byName has one entry for each of [relay.Dialects].
 var byName = map[relay.Dialect]dialect{
 	relay.OrderService: orderService,
 	relay.WalletHub:    walletHub,

@@ -23,7 +23,7 @@ const (
 // keepalives let the database detect a dead machine, or a lost connection, after 20 seconds.
 var keepalives = map[string]string{"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
 
-// Own takes up to share of the free [outboxes.Slots]. No other poller, in any process or
+// Own takes up to share of the free [relay.Slots]. No other poller, in any process or
 // installation, holds them at the same time. The slots are advisory locks of a separate
 // connection, so any end of the process frees them. The context owned ends when that connection is lost,
 // does not answer, or leads to a server that turned read-only.

@@ -40,7 +40,7 @@ func New(s Settings) (*Endpoint, error) {
 	return &Endpoint{string(s.URL), keys, channel.NewTransport(posts)}, err
 }
 
-// ProduceAll posts records, and returns an error for each, as [outboxes.Topics] says. Records of one
+// ProduceAll posts records, and returns an error for each, as [relay.Topics] says. Records of one
 // key are posted one after the other. After an error, later records of its key are not posted. If
 // the receiver does not answer, or is busy, no more records are posted.
 func (e *Endpoint) ProduceAll(ctx context.Context, records []relay.Record) []error {

@@ -19,11 +19,11 @@ const (
 	flushTimeout = 15 * time.Second
 )
 
-// ProduceAll produces records, and returns an error for each: an [outboxes.RefusedError] or an
-// [outboxes.UnavailableError].
+// ProduceAll produces records, and returns an error for each: an [relay.RefusedError] or an
+// [relay.UnavailableError].
 //
 // Records of one key are produced in order. After an unacknowledged record, later records of its
-// key are not produced. Their error is [outboxes.ErrKeyHeld].
+// key are not produced. Their error is [relay.ErrKeyHeld].
 //
 // A broker accepts or refuses a whole batch, and a flush has at most one batch per partition. So
 // no record overtakes a refused record of its key.

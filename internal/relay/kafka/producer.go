@@ -97,7 +97,7 @@ func (s *Settings) mechanism() sasl.Mechanism {
 }
 
 // Ready returns nil if a broker answers and accepts our credentials. Otherwise it returns an
-// [outboxes.UnavailableError].
+// [relay.UnavailableError].
 func (p *Producer) Ready(ctx context.Context) error {
 	return p.failure("", p.client.Ping(ctx))
 }

@@ -58,7 +58,7 @@ func New(cfg Config) *Console {
 }
 
 func (c *Console) reader() report.Reader {
-	return report.Reader{Pool: c.Explain.Store.Pool, Searched: c.searched}
+	return report.Reader{Pool: c.Explain.DB.Pool, Searched: c.searched}
 }
 
 // Handler serves the pages and takes their forms.

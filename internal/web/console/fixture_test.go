@@ -41,8 +41,8 @@ func newDesk(t *testing.T) *desk {
 	away := errors.New("Temporal is out of reach")
 	d.pollers = func(context.Context) (operate.Pollers, error) { return operate.Pollers{}, away }
 	d.console = console.New(console.Config{
-		Explain:   explain.Explainer{Store: d.store, Unreachable: away},
-		Operator:  func(order operate.Order) *operate.Operator { return &operate.Operator{Order: order, Store: d.store} },
+		Explain:   explain.Explainer{DB: d.store, Unreachable: away},
+		Operator:  func(order operate.Order) *operate.Operator { return &operate.Operator{Order: order, DB: d.store} },
 		Providers: func(context.Context) ([]operate.ProviderView, error) { return nil, nil },
 		Pollers:   func(ctx context.Context) (operate.Pollers, error) { return d.pollers(ctx) },
 		Check: func(context.Context) check.Result {

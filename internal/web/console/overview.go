@@ -58,7 +58,7 @@ func (c *Console) overview(ctx context.Context, r *http.Request) (page, error) {
 		data.Span = spans[i]
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	store := c.Explain.Store
+	store := c.Explain.DB
 	load(group, &data.Outbox, func() (notification.OutboxState, error) { return event.On(store).OutboxState(ctx) })
 	load(group, &data.FollowUps, func() (notification.FollowUpState, error) { return escalation.On(store).FollowUpState(ctx) })
 	load(group, &data.Sweep, func() (notification.Sweep, error) { return event.On(store).LastSweep(ctx) })

@@ -56,7 +56,7 @@ func (c *Console) recipient(ctx context.Context, r *http.Request) (page, error) 
 	data := &recipientPage{Who: who.String(), Channel: string(channel), Channels: notification.Channels()}
 	group, loading := errgroup.WithContext(ctx)
 	load(group, &data.Entry, func() (notification.DirectoryEntry, error) {
-		return planner.On(c.Explain.Store).DirectoryEntry(loading, who.UserType, who.UserID, nil)
+		return planner.On(c.Explain.DB).DirectoryEntry(loading, who.UserType, who.UserID, nil)
 	})
 	load(group, &decisions, func() ([]report.RecipientDecision, error) {
 		return c.reader().RecipientDecisions(loading, report.RecipientFilter{UserType: who.UserType, UserID: who.UserID, Channel: channel, Before: from.decision}, pageSize)
@@ -85,7 +85,7 @@ func (c *Console) suppressedAddresses(ctx context.Context, r notification.Recipi
 		if written == "" {
 			continue
 		}
-		for _, key := range c.Explain.Store.AddressKeys() {
+		for _, key := range c.Explain.DB.AddressKeys() {
 			hashes = append(hashes, key.Hash(address.Key(channel, written)))
 		}
 	}

@@ -37,7 +37,7 @@ func (c *Console) search(ctx context.Context, r *http.Request) (page, error) {
 		return c.searchAddress(ctx, notification.Channel(channel), text)
 	}
 	if who, err := recipientOf(text); err == nil {
-		entry, err := planner.On(c.Explain.Store).DirectoryEntry(ctx, who.UserType, who.UserID, nil)
+		entry, err := planner.On(c.Explain.DB).DirectoryEntry(ctx, who.UserType, who.UserID, nil)
 		if err == nil && entry.Known {
 			return page{goTo: "/recipient?" + url.Values{"type": {string(who.UserType)}, "id": {who.UserID}}.Encode()}, nil
 		}
@@ -47,8 +47,8 @@ func (c *Console) search(ctx context.Context, r *http.Request) (page, error) {
 		found  func() error
 		absent error
 	}{
-		{"/delivery", func() error { _, err := attempt.On(c.Explain.Store).DeliveryState(ctx, text); return err }, notification.ErrNoDelivery},
-		{"/event", func() error { _, err := event.On(c.Explain.Store).EventState(ctx, text); return err }, notification.ErrNoEvent},
+		{"/delivery", func() error { _, err := attempt.On(c.Explain.DB).DeliveryState(ctx, text); return err }, notification.ErrNoDelivery},
+		{"/event", func() error { _, err := event.On(c.Explain.DB).EventState(ctx, text); return err }, notification.ErrNoEvent},
 	} {
 		switch err := look.found(); {
 		case err == nil:
@@ -74,7 +74,7 @@ func (c *Console) searchAddress(ctx context.Context, channel notification.Channe
 	if err := address.Check(); err != nil {
 		return page{}, &refusal{http.StatusBadRequest, "This is not an address of the channel."}
 	}
-	hashes, err := address.Hashes(c.Explain.Store.AddressKeys())
+	hashes, err := address.Hashes(c.Explain.DB.AddressKeys())
 	if err != nil {
 		return page{}, err
 	}

@@ -98,7 +98,7 @@ func run(ctx context.Context, out *terminal.Output, sandboxURL string, all bool)
 	if d.Explainer, err = connect(ctx, cfg, environment); err != nil {
 		return err
 	}
-	defer d.Explainer.Store.Close()
+	defer d.Explainer.DB.Close()
 	defer d.Explainer.Temporal.Close()
 	if err := ready(ctx, out, cfg, d); err != nil {
 		return err
@@ -148,10 +148,10 @@ func connect(ctx context.Context, cfg config.Starter, environment map[string]str
 	if e.Temporal, err = client.DialContext(ctx, options); err != nil {
 		return e, fmt.Errorf("connect to Temporal: %w: start it, or set TEMPORAL_ADDRESS", err)
 	}
-	if e.Store, err = db.Open(ctx, string(cfg.DatabaseURL), "herald-demo"); err != nil {
+	if e.DB, err = db.Open(ctx, string(cfg.DatabaseURL), "herald-demo"); err != nil {
 		return e, err
 	}
-	e.Store.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
+	e.DB.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
 	return e, nil
 }
 
@@ -176,7 +176,7 @@ func ready(ctx context.Context, out *terminal.Output, cfg config.Starter, d *dem
 		return fmt.Errorf("the sandbox does not answer: %w: start bin/sandbox, and name it with --sandbox-url", err)
 	case !d.Receipts:
 		out.Note("the sandbox sends no receipts: the demo leaves out what follows from them")
-	case d.Explainer.Store.AddressHash == nil:
+	case d.Explainer.DB.AddressHash == nil:
 		return errors.New(`HERALD_SECRET is not set: set it to the gateway's; for the local stack: eval "$(make -s env)"`)
 	}
 	if d.Services == nil {
