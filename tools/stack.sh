@@ -139,13 +139,17 @@ down() {
   if [[ ${#SERVICES[@]} -eq 0 ]]; then rm -f "$DEV/run/port_base"; fi
 }
 
-# signal_all sends a signal to the servers and their children.
+# signal_all sends a signal to the servers and their children, and waits until a SIGSTOP has stopped them.
 signal_all() { # SIGNAL
-  local service pid
+  local service pid pids
   for service in $(ours); do
     pid=$(pid_of "$("${service}_pid_file")") || fail "$service does not run"
-    # shellcheck disable=SC2046
-    kill "-$1" "$pid" $(pgrep -P "$pid") || true # a child may have ended
+    # shellcheck disable=SC2207
+    pids=("$pid" $(pgrep -P "$pid" || true))
+    kill "-$1" "${pids[@]}" || true # a child may have ended
+    if [[ $1 == STOP ]]; then
+      for pid in "${pids[@]}"; do within 60 stopped "$pid" || fail "process $pid of $service does not stop"; done
+    fi
   done
 }
 

@@ -124,7 +124,7 @@ postgres_stop() { # graceful, immediate or kill
   if [[ $1 == kill ]]; then
     pid=$(pid_of "$home/data/postmaster.pid")
     pg_kill "$pid"
-    within 60 gone "$home/data/postmaster.pid" postgres || fail "postgres does not end"
+    within 60 dead "$pid" || fail "postgres does not end"
     return
   fi
   if [[ $1 == immediate ]]; then mode=immediate; fi

@@ -82,13 +82,26 @@ command_line() {
   fi
 }
 
-# alive returns false for a zombie, and true for a process during exec, which has no command
-# line for a moment.
+# alive reports whether a process has a thread that has not ended. It is true for a process during exec,
+# which has no command line for a moment. After a SIGKILL it is true while a port is still open: some
+# threads end after the first one, with which the command line goes.
 alive() {
   if [[ -d /proc/self ]]; then
-    grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"
+    grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/task/"*/status
   else
     kill -0 "$1" 2>/dev/null
+  fi
+}
+
+dead() { ! alive "$1"; }
+
+# stopped reports whether all threads of a process have stopped. After a SIGSTOP, some run on for a
+# moment, and longer on a busy machine.
+stopped() {
+  if [[ -d /proc/self ]]; then
+    ! grep -qs '^State:[[:space:]]*[^TZX[:space:]]' "/proc/$1/task/"*/status
+  else
+    [[ $(ps -o state= -p "$1") != [!TZ]* ]]
   fi
 }
 
@@ -98,9 +111,9 @@ finish() { # PIDFILE MARK WAY
   local pid
   if runs "$1" "$2"; then
     pid=$(pid_of "$1")
-    if [[ $3 == kill ]] || ! { kill -TERM "$pid" && within 30 gone "$1" "$2"; }; then
+    if [[ $3 == kill ]] || ! { kill -TERM "$pid" && within 30 dead "$pid"; }; then
       kill -KILL "$pid" 2>/dev/null || true
-      within 60 gone "$1" "$2" || fail "process $pid does not end"
+      within 60 dead "$pid" || fail "process $pid does not end"
     fi
   fi
   rm -f "$1"
