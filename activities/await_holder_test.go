@@ -15,11 +15,16 @@ type executions struct {
 	found      activities.Execution
 	terminated bool // every run was terminated
 	rolledBack bool // every run was cancelled by a rollback
+	hasChild   bool // it runs, and waits for every child
 	err        error
 }
 
 func (e executions) Execution(context.Context, string) (activities.Execution, error) {
 	return e.found, e.err
+}
+
+func (e executions) HasChild(context.Context, string, string) (bool, error) {
+	return e.hasChild, e.err
 }
 
 func (e executions) Terminated(context.Context, string, string) (bool, error) {

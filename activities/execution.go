@@ -12,6 +12,8 @@ import (
 type Executions interface {
 	// Execution describes the last run of a workflow; the zero value: there is none.
 	Execution(ctx context.Context, workflowID string) (Execution, error)
+	// HasChild reports whether the last run of a workflow runs, and waits for a child with this id.
+	HasChild(ctx context.Context, workflowID, childID string) (bool, error)
 	// Terminated reports whether one run of a workflow was terminated or deleted.
 	Terminated(ctx context.Context, workflowID, runID string) (bool, error)
 	// RolledBack reports whether a run was cancelled only because its event was terminated with

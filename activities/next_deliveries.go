@@ -3,6 +3,8 @@ package activities
 import (
 	"context"
 
+	"go.temporal.io/sdk/activity"
+
 	"herald/internal/notification"
 )
 
@@ -35,6 +37,8 @@ type NextInput struct {
 	Last    int64 `json:",omitempty"` // the last notification.id to return; 0: no limit
 	Pending bool  `json:",omitempty"` // only PENDING deliveries; otherwise also FAILED ones
 	Bulk    bool  `json:",omitempty"` // for a batch
+
+	Planning bool `json:",omitempty"` // the lane waits for the event's signal that all recipients are planned
 }
 
 // limit returns the maximum number of deliveries in a stretch.
@@ -53,6 +57,7 @@ func (in NextInput) limit() int {
 type NextResult struct {
 	notification.IDRange      // the zero value: no deliveries yet
 	Partial              bool `json:",omitempty"` // more deliveries may follow soon
+	Orphaned             bool `json:",omitempty"` // no deliveries, and the event will not signal the lane
 
 	// For a batch only:
 	Policy   *DeliveryPolicy       `json:",omitempty"`
@@ -61,10 +66,19 @@ type NextResult struct {
 
 // NextDeliveries finds the next stretch of a lane's deliveries to send. For a batch, it first makes
 // FAILED deliveries PENDING again, because an event that is started again retries them.
+//
+// Without deliveries, a lane waits for its event's signal. It would wait forever if the event was
+// terminated or lost, or was reset to before the start of the lane. So NextDeliveries asks Temporal
+// whether the event still has the lane.
 func (a *Activities) NextDeliveries(ctx context.Context, in NextInput) (NextResult, error) {
 	found, err := a.Lanes.NextDeliveries(ctx, in.EventID, in.Lane, notification.IDRange{First: in.After + 1, Last: in.Last}, pendingOnly(in.Pending), in.limit())
 	next := NextResult{IDRange: found.IDRange, Partial: found.Count < in.limit()}
-	if err != nil || !in.Bulk || found.Count == 0 {
+	if err != nil || found.Count == 0 && !in.Planning || found.Count > 0 && !in.Bulk {
+		return next, err
+	}
+	if found.Count == 0 {
+		has, err := a.Executions.HasChild(ctx, in.EventID, activity.GetInfo(ctx).WorkflowExecution.ID)
+		next.Orphaned = err == nil && !has
 		return next, err
 	}
 	if found.Failed {

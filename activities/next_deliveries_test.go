@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,6 +77,37 @@ func TestNextDeliveries(t *testing.T) {
 		require.Equal(t, tt.want, got, tt.name)
 		require.Equal(t, []any{notification.IDRange{First: 8, Last: tt.in.Last}, tt.limit, tt.only}, []any{db.ids, db.limit, db.only}, tt.name)
 		require.Equal(t, tt.reopened, db.reopened, tt.name)
+	}
+}
+
+// A lane without deliveries is orphaned if its event does not have it any more. After the planning, or
+// with deliveries, NextDeliveries does not ask Temporal.
+func TestNextDeliveriesOfAnOrphan(t *testing.T) {
+	t.Parallel()
+
+	down := errors.New("no connection")
+	mails := notification.Lane{Channel: notification.Email}
+	planning := activities.NextInput{EventID: "evt-1", Lane: mails, Planning: true}
+	for _, tt := range []struct {
+		name     string
+		in       activities.NextInput
+		count    int
+		event    activities.Executions // nil: not asked
+		orphaned bool
+		err      error
+	}{
+		{name: "the event has the lane", in: planning, event: executions{hasChild: true}},
+		{name: "the event does not have the lane", in: planning, event: executions{}, orphaned: true},
+		{name: "Temporal does not answer", in: planning, event: executions{err: down}, err: down},
+		{name: "deliveries", in: planning, count: 1},
+		{name: "all are planned", in: activities.NextInput{EventID: "evt-1", Lane: mails}},
+	} {
+		a := &activities.Activities{Lanes: &laneStore{stretch: notification.Stretch{Count: tt.count}}, Executions: tt.event}
+
+		got, err := run[activities.NextResult](a, a.NextDeliveries, tt.in)
+
+		require.Equal(t, tt.err != nil, err != nil, tt.name)
+		require.Equal(t, tt.orphaned, got.Orphaned, tt.name)
 	}
 }
 

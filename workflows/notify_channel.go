@@ -52,7 +52,8 @@ const (
 // deliveries that wait or the deliveries without a wait. So an outage of one channel does not delay
 // other channels. It works through the stored rows while the event still plans. It starts batches
 // for a bulk event, and otherwise pages. It ends after its last child, once the event has signalled
-// that all recipients are planned. Rows that are stored late, below the last id, wait for the sweep.
+// that all recipients are planned, or no longer has this lane. Rows that are stored late, below the
+// last id, wait for the sweep.
 func NotifyChannel(ctx workflow.Context, in ChannelInput) error {
 	l := newOpenLane(ctx, in)
 	l.listen(ctx)

@@ -15,9 +15,16 @@ import (
 	"herald/workflows"
 )
 
-// looks returns the input of NextDeliveries for rows after an id.
+// looks returns the input of NextDeliveries for rows after an id, when all recipients are planned.
 func looks(lane notification.Lane, after int64) activities.NextInput {
 	return activities.NextInput{EventID: eventID, Lane: lane, After: after}
+}
+
+// looksEarly returns the input of NextDeliveries while the event may plan more deliveries.
+func looksEarly(lane notification.Lane, after int64) activities.NextInput {
+	in := looks(lane, after)
+	in.Planning = true
+	return in
 }
 
 // finds expects that the lane reads rows after an id, and answers with a stretch.
@@ -102,20 +109,20 @@ func TestIdleLanePollsWhileTheEventPlans(t *testing.T) {
 	env := newEnv(t)
 	var looked []time.Duration
 	start := env.Now()
-	nothing := func(after int64) {
-		env.OnActivity(acts.NextDeliveries, mock.Anything, looks(mails, after)).Return(activities.NextResult{}, nil).Once().Run(func(mock.Arguments) {
+	answer := func(in activities.NextInput, found notification.IDRange) {
+		env.OnActivity(acts.NextDeliveries, mock.Anything, in).Return(activities.NextResult{IDRange: found}, nil).Once().Run(func(mock.Arguments) {
 			looked = append(looked, env.Now().Sub(start))
 		})
 	}
 	for range 6 {
-		nothing(0)
+		answer(looksEarly(mails, 0), notification.IDRange{})
 	}
-	env.finds(mails, 0, stored(1))
+	answer(looksEarly(mails, 0), stored(1))
 	for range 3 {
-		nothing(100)
+		answer(looksEarly(mails, 100), notification.IDRange{})
 	}
-	env.finds(mails, 100, stored(2))
-	nothing(200)
+	answer(looks(mails, 100), stored(2))
+	answer(looks(mails, 200), notification.IDRange{})
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow("all-planned", nil) }, 40*time.Second)
 
 	env.ExecuteWorkflow(workflows.NotifyChannel, laneInput(mails))
@@ -123,6 +130,22 @@ func TestIdleLanePollsWhileTheEventPlans(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.Len(t, env.pages.started, 2)
 	require.Equal(t, []time.Duration{0, 1, 3, 7, 15, 25}, seconds(looked[:6]))
+}
+
+// A lane whose event does not have it any more sends what is planned, and ends without the signal.
+func TestOrphanedLane(t *testing.T) {
+	t.Parallel()
+
+	for _, in := range []workflows.ChannelInput{laneInput(mails), laneInput(laterSMS), bulkInput()} {
+		env := newEnv(t)
+		asked, _ := env.answersLooks(bulk(1), activities.NextResult{}, bulk(2), activities.NextResult{Orphaned: true})
+
+		env.ExecuteWorkflow(workflows.NotifyChannel, in)
+
+		require.NoError(t, env.GetWorkflowError())
+		require.Len(t, append(env.pages.ids, env.batches.ids...), 2)
+		require.True(t, (*asked)[3].Planning)
+	}
 }
 
 // seconds returns the times in whole seconds.

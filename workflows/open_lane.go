@@ -54,7 +54,8 @@ func (l *openLane) run(ctx workflow.Context) error {
 }
 
 // handOn starts a workflow for each stretch of rows. It returns after the last row (through is
-// true), or if the history has become long.
+// true), or if the history has become long. An orphaned lane has had its last row, too: if its event
+// runs again, the event waits for the end of this lane and starts a new one.
 func (l *openLane) handOn(ctx workflow.Context) (through bool, err error) {
 	for interval := l.firstLook(); ; {
 		planned := l.in.Planned // before the look: if planned is true, the look sees all rows
@@ -65,7 +66,7 @@ func (l *openLane) handOn(ctx workflow.Context) (through bool, err error) {
 		case next.Last > 0 && (planned || l.takes(next)):
 			interval = l.firstLook()
 			err = l.start(ctx, next)
-		case planned:
+		case planned || next.Orphaned:
 			return true, nil
 		default:
 			err = l.untilMore(ctx, interval)
@@ -99,7 +100,7 @@ func (l *openLane) untilMore(ctx workflow.Context, d time.Duration) error {
 
 func (l *openLane) look(ctx workflow.Context) (activities.NextResult, error) {
 	return execute[activities.NextResult](ctx, listOptions, acts.NextDeliveries, activities.NextInput{
-		EventID: l.in.EventID, Lane: l.in.Lane, After: l.in.After, Bulk: l.in.Bulk,
+		EventID: l.in.EventID, Lane: l.in.Lane, After: l.in.After, Bulk: l.in.Bulk, Planning: !l.in.Planned,
 	})
 }
 

@@ -2,15 +2,18 @@ package e2e_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 
 	"herald/activities"
+	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/workflows"
 )
@@ -57,13 +60,32 @@ func inLanes(bulk bool, lanes ...notification.Lane) part {
 	}
 }
 
+// onePage plays PlanDeliveries with one page of an event with a lane.
+func onePage(bulk bool) part {
+	return func(context.Context, call) (any, error) {
+		return activities.PlanResult{EventType: "NEWS", Aggregate: everyone, Bulk: bulk, Lanes: []notification.Lane{mailLane}}, nil
+	}
+}
+
+// orphaned plays NextDeliveries for a lane with one stretch. It asks Temporal whether the event still
+// has the lane.
+func orphaned(ctx context.Context, c call) (any, error) {
+	found, err := stretches(1)(ctx, c)
+	if found != nil || err != nil || !c.input.(activities.NextInput).Planning {
+		return found, err
+	}
+	has, err := (&launch.Launcher{Client: c.temporal, Prefix: c.name}).HasChild(ctx, c.id, workflows.LaneID(c.id, notification.Email))
+	return activities.NextResult{Orphaned: !has}, err
+}
+
 var (
 	mailLane  = notification.Lane{Channel: notification.Email}
 	laterLane = notification.Lane{Channel: notification.Email, Waiting: true}
 	everyone  = notification.Entity{Type: "BROADCAST", ID: "0"}
 )
 
-// Lanes work while their event plans, and are cancelled.
+// Lanes work while their event plans, and are cancelled. If the event is reset to before the start of a
+// lane, nobody signals this lane: it ends, and the event starts it anew.
 func TestRacesOfLanes(t *testing.T) {
 	t.Parallel()
 
@@ -80,6 +102,21 @@ func TestRacesOfLanes(t *testing.T) {
 	newStage(t).play(map[string]*race{
 		"plannedLate": {run: event, ends: completed, happens: func(r *race) { idle(r); r.release() },
 			parts: map[string]part{"PlanDeliveries": inLanes(false, mailLane), "NextDeliveries": stretches(2), "ListDeliveries": lists}},
+		"resetWhilePlanning": {run: event, ends: terminated,
+			happens: func(r *race) {
+				r.awaitHold()
+				r.awaitBegun(workflows.LaneID(r.id, notification.Email))
+				r.reset(r.id, slices.Min[[]int64])
+				r.release()
+				require.NoError(r.t, r.temporal.GetWorkflow(r.t.Context(), r.id, "").Get(r.t.Context(), nil))
+			},
+			parts: map[string]part{"NextDeliveries": orphaned, "ListDeliveries": lists,
+				"PlanDeliveries": func(ctx context.Context, c call) (any, error) {
+					if c.n > 2 { // of the new run
+						return onePage(false)(ctx, c)
+					}
+					return inLanes(false, mailLane)(ctx, c)
+				}}},
 		"laneCancelled": {run: event, ends: completed,
 			happens: func(r *race) {
 				r.awaitHold()
@@ -105,12 +142,7 @@ func TestRacesOfLanes(t *testing.T) {
 			"SendBatch": sendsBatches, "ClaimFailed": claimsFailed,
 		}},
 		"batchCancelled": {run: event, ends: canceled, happens: func(r *race) { r.awaitHold(); r.cancel(r.id) }, parts: map[string]part{
-			"PlanDeliveries": func(ctx context.Context, c call) (any, error) {
-				plan, err := inLanes(true, mailLane)(ctx, call{race: c.race, n: 1})
-				result := plan.(activities.PlanResult)
-				result.Next = nil
-				return result, err
-			},
+			"PlanDeliveries": onePage(true),
 			"NextDeliveries": stretches(1), "SendBatch": untilCancelled,
 		}},
 	})

@@ -3,9 +3,11 @@ package launch
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"herald/activities"
@@ -29,6 +31,15 @@ func (l *Launcher) Execution(ctx context.Context, workflowID string) (activities
 		found.State, err = l.terminated(ctx, workflowID, found.RunID)
 	}
 	return found, err
+}
+
+// HasChild reports whether the last run of a workflow runs, and waits for a child with this id. After
+// a reset, Temporal knows only the children that started before the reset's workflow task.
+func (l *Launcher) HasChild(ctx context.Context, workflowID, childID string) (bool, error) {
+	described, err := Describe(ctx, l.Client, workflowID, "")
+	is := func(child *workflow.PendingChildExecutionInfo) bool { return child.GetWorkflowId() == childID }
+	runs := stateOf(described.GetWorkflowExecutionInfo().GetStatus()) == activities.WorkflowRunning
+	return runs && slices.ContainsFunc(described.GetPendingChildren(), is), err
 }
 
 // afterResets describes one run of a workflow, or the run that replaced it by a reset. A reset

@@ -122,6 +122,37 @@ func TestTerminatedFollowsResets(t *testing.T) {
 	}
 }
 
+// An event has a lane while the event runs and Temporal knows the lane as its child.
+func TestHasChild(t *testing.T) {
+	t.Parallel()
+
+	const running, terminated = enums.WORKFLOW_EXECUTION_STATUS_RUNNING, enums.WORKFLOW_EXECUTION_STATUS_TERMINATED
+	down := serviceerror.NewUnavailable("no connection")
+	for _, tt := range []struct {
+		status enums.WorkflowExecutionStatus
+		child  string
+		err    error
+		want   bool
+	}{
+		{status: running, child: "evt-1-lane-EMAIL", want: true},
+		{status: running, child: "evt-1-lane-SMS"},
+		{status: terminated, child: "evt-1-lane-EMAIL"},
+		{err: serviceerror.NewNotFound("lost")},
+		{err: down},
+	} {
+		server, launcher := withServer(t)
+		found := described("NotifyEvent", "herald-events")
+		found.RawResponse.WorkflowExecutionInfo.Status = tt.status
+		found.RawResponse.PendingChildren = []*workflow.PendingChildExecutionInfo{{WorkflowId: tt.child}}
+		server.On("DescribeWorkflow", mock.Anything, "evt-1", "").Return(found, tt.err).Once()
+
+		got, err := launcher.HasChild(t.Context(), "evt-1", "evt-1-lane-EMAIL")
+
+		require.Equal(t, tt.err == down, err != nil)
+		require.Equal(t, tt.want, got)
+	}
+}
+
 const (
 	closeEvent = enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
 	allEvents  = enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
