@@ -26,7 +26,7 @@ const reference = "../../docs/reference.md"
 // docs/reference.md shows the database's comments: the columns of each table that has a heading,
 // one line for each other table that users fill. All tables and columns have a comment.
 //
-// To update the document: go test ./internal/postgres -run TestReference -write-docs
+// To update the document: go test ./internal/db -run TestReference -write-docs
 func TestReference(t *testing.T) {
 	t.Parallel()
 
@@ -39,7 +39,7 @@ func TestReference(t *testing.T) {
 		require.NoError(t, os.WriteFile(reference, []byte(want), 0o644))
 		return
 	}
-	require.Equal(t, want, string(source), "to update it: go test ./internal/postgres -run TestReference -write-docs")
+	require.Equal(t, want, string(source), "to update it: go test ./internal/db -run TestReference -write-docs")
 }
 
 var tableHeading = regexp.MustCompile("(?m)^### `(\\w+)`\n")
