@@ -113,10 +113,22 @@ const (
 			WHERE  n.id = d.id
 			RETURNING n.*, d.attempt_count AS counted, (d.attempt_owner IS NOT NULL)::int AS lost
 		)
-		SELECT n.status, n.attempt_count, n.attempt_owner, n.counted,
-		       n.attempt_count - $6, coalesce(t.ended, 0), coalesce(t.crashed + n.lost, 0), coalesce(t.rejected, '0'), coalesce(t.outage, '0'), coalesce(t.tied, 0), coalesce(t.tied_for, '0'),
-		       n.created_at <= now() - interval '1 minute' OR n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE' OR coalesce(n.expires_at <= now(), false) OR ` + db.Erased + ` OR ` + db.Withdrawal + ` IS NOT NULL,
-		       CASE WHEN ` + planner.HasCap + ` THEN n.channel ELSE '' END, n.expires_at, least(n.expires_at - clock_timestamp(), '100 years'), -- Go has no longer duration
+		SELECT n.status,
+		       n.attempt_count AS number,
+		       n.attempt_owner AS owner,
+		       n.counted,
+		       n.attempt_count - $6 AS begun,
+		       coalesce(t.ended, 0) AS ended,
+		       coalesce(t.crashed + n.lost, 0) AS crashed,
+		       coalesce(t.rejected, '0') AS rejected,
+		       coalesce(t.outage, '0') AS outage,
+		       coalesce(t.tied, 0) AS tied,
+		       coalesce(t.tied_for, '0') AS tied_for,
+		       n.created_at <= now() - interval '1 minute' OR n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE'
+		           OR coalesce(n.expires_at <= now(), false) OR ` + db.Erased + ` OR ` + db.Withdrawal + ` IS NOT NULL AS judged,
+		       CASE WHEN ` + planner.HasCap + ` THEN n.channel ELSE '' END AS capped,
+		       n.expires_at AS expires,
+		       least(n.expires_at - clock_timestamp(), '100 years') AS time_left, -- Go has no longer duration
 		       ` + messageFacts + `
 		` + messageOf + `
 		LEFT JOIN LATERAL (
@@ -137,55 +149,82 @@ const (
 		) t ON true`
 )
 
+// lease is a row of beginAttempts.
+type lease struct {
+	Status   notification.Status
+	Number   int
+	Owner    string
+	Counted  int
+	Judged   bool                 // the rules judge the delivery again
+	Capped   notification.Channel // whose caps may limit the delivery; empty: none
+	Expires  *time.Time
+	TimeLeft *time.Duration // until Expires
+	Problem  string
+	notification.Tried
+	notification.Message
+}
+
+// attempt returns the attempt of a lease, which was asked for at a time.
+func (l lease) attempt(asked time.Time) notification.Attempt {
+	a := notification.Attempt{
+		Status: l.Status, Number: l.Number, Owner: l.Owner, Counted: l.Counted, Tried: l.Tried, Message: l.Message, Problem: l.Problem,
+	}
+	if l.Expires != nil {
+		a.Message.ExpiresAt, a.Message.SendBy = *l.Expires, asked.Add(*l.TimeLeft)
+	}
+	return a
+}
+
 // takeLeases begins the deliveries that are due. It returns the ids of the deliveries to judge, and
 // the channels of the deliveries that a cap may limit.
 func (s Store) takeLeases(ctx context.Context, in notification.Begin, begun attempts) (toJudge []string, toCount map[string]notification.Channel, err error) {
 	toCount = map[string]notification.Channel{}
 	asked := time.Now() // before the database reads its clock, so that no message is sent late
-	var a notification.Attempt
-	var judge bool
-	var capped notification.Channel
-	var expires *time.Time
-	var left *time.Duration
-	m := &a.Message
-	fields := []any{&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &a.Outage, &a.Tied, &a.TiedFor, &judge, &capped, &expires, &left,
-		&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.URL,
-		&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional, &m.CollapseKey, &m.Provider, &m.Priority}
-	err = db.Each(ctx, s.Pool, "take leases", fields, func() {
-		m.ExpiresAt, m.SendBy = time.Time{}, time.Time{}
-		if expires != nil {
-			m.ExpiresAt, m.SendBy = *expires, asked.Add(*left)
+	leases, err := db.Collect(ctx, s.Pool, "take leases", db.ByName[lease](), beginAttempts,
+		in.DeliveryIDs, in.First, in.Owner, in.Lease, db.MaxDevices, in.Before, in.Outage, in.DigestID != "")
+	for _, l := range leases {
+		id := l.DeliveryID
+		if begun[id] = l.attempt(asked); l.Judged {
+			toJudge = append(toJudge, id)
 		}
-		if begun[m.DeliveryID] = a; judge {
-			toJudge = append(toJudge, m.DeliveryID)
+		if l.Capped != "" {
+			toCount[id] = l.Capped
 		}
-		if capped != "" {
-			toCount[m.DeliveryID] = capped
-		}
-	}, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, db.MaxDevices, in.Before, in.Outage, in.DigestID != "")
+	}
 	return toJudge, toCount, err
 }
 
 const (
-	// messageFacts are the columns of a message to send, which takeLeases scans; $5 limits
+	// messageFacts are the columns of a [notification.Message], except what the lease says; $5 limits
 	// its devices.
 	messageFacts = `
-		       n.id, n.delivery_id, n.event_id, n.event_type, coalesce(n.correlation_id, ''), n.user_type, n.user_id,
-		       coalesce(r.name, ''), coalesce(n.recipient_address, ''), coalesce(n.title, ''), coalesce(n.body, ''), coalesce(n.url, ''), n.created_at,
-		       CASE WHEN n.body IS NULL THEN n.last_error ELSE '' END,
+		       n.id AS notification_id,
+		       n.delivery_id,
+		       n.event_id,
+		       n.event_type,
+		       coalesce(n.correlation_id, '') AS correlation_id,
+		       n.user_type,
+		       n.user_id,
+		       coalesce(r.name, '') AS name,
+		       coalesce(n.recipient_address, '') AS "to",
+		       coalesce(n.title, '') AS title,
+		       coalesce(n.body, '') AS body,
+		       coalesce(n.url, '') AS url,
+		       n.created_at,
+		       CASE WHEN n.body IS NULL THEN n.last_error ELSE '' END AS problem,
 		       CASE WHEN n.channel = 'PUSH' THEN ARRAY (
 		           SELECT d.token
 		           FROM   ` + db.DirectoryDevice + ` d
 		           WHERE  d.user_type = n.user_type AND d.user_id = n.user_id AND d.active
 		           GROUP BY d.token
 		           ORDER BY max(d.registered_at) DESC NULLS LAST, d.token
-		           LIMIT  $5) END,
-		       CASE WHEN n.channel = 'PUSH' THEN coalesce(p.push_kind, '') ELSE '' END,
-		       coalesce(u.audience, ''),
-		       coalesce(g.category, ''),
-		       coalesce(NOT p.mandatory, false),
-		       coalesce(n.collapse_key, ''),
-		       coalesce(n.provider, ''),
+		           LIMIT  $5) END AS devices,
+		       CASE WHEN n.channel = 'PUSH' THEN coalesce(p.push_kind, '') ELSE '' END AS push_kind,
+		       coalesce(u.audience, '') AS audience,
+		       coalesce(g.category, '') AS category,
+		       coalesce(NOT p.mandatory, false) AS optional,
+		       coalesce(n.collapse_key, '') AS collapse_key,
+		       coalesce(n.provider, '') AS provider,
 		       n.priority`
 	// messageOf joins the tables that messageFacts reads to the begun deliveries n.
 	messageOf = `FROM   begun n

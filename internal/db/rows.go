@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"herald/internal/notification"
@@ -39,6 +43,55 @@ func One[T any](ctx context.Context, on Querier, doing string, read pgx.RowToFun
 	rows, _ := on.Query(ctx, query, args...) // CollectOneRow returns its error
 	found, err := pgx.CollectOneRow(rows, read)
 	return found, Wrap(err, doing)
+}
+
+// ByName reads the rows of one query into T. A column goes into the field with its name, in any case and
+// without underscores; embedded structs count as their fields. Fields without a column stay zero. Unlike
+// pgx's functions it looks up the fields once, and not for each row, which counts for wide rows.
+func ByName[T any]() pgx.RowToFunc[T] {
+	var value, zero T
+	var fields []any // pointers into value, by column
+	return func(row pgx.CollectableRow) (_ T, err error) {
+		if fields == nil {
+			if fields, err = pointers(reflect.ValueOf(&value).Elem(), row.FieldDescriptions()); err != nil {
+				return zero, err
+			}
+		}
+		value = zero
+		err = row.Scan(fields...)
+		return value, err
+	}
+}
+
+func pointers(into reflect.Value, columns []pgconn.FieldDescription) ([]any, error) {
+	indexes := fieldIndexes(into.Type())
+	fields := make([]any, len(columns))
+	for i, column := range columns {
+		index, found := indexes[strings.ReplaceAll(column.Name, "_", "")]
+		if !found {
+			return nil, fmt.Errorf("%s has no field for column %s", into.Type(), column.Name)
+		}
+		fields[i] = into.FieldByIndex(index).Addr().Interface()
+	}
+	return fields, nil
+}
+
+// knownIndexes holds the results of fieldIndexes by type.
+var knownIndexes sync.Map
+
+// fieldIndexes returns the indexes of a struct's fields by their names in lower case.
+func fieldIndexes(of reflect.Type) map[string][]int {
+	if known, found := knownIndexes.Load(of); found {
+		return known.(map[string][]int)
+	}
+	indexes := map[string][]int{}
+	for _, field := range reflect.VisibleFields(of) {
+		if !field.Anonymous {
+			indexes[strings.ToLower(field.Name)] = field.Index
+		}
+	}
+	knownIndexes.Store(of, indexes)
+	return indexes
 }
 
 // Each scans each row of a query into fields, and then calls do.
