@@ -80,6 +80,8 @@ var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
 // Two people, double clicks, old pages and a restart change a delivery only once. Each answer names
 // the result.
 func (s *system) changesOnce(first, second string) {
+	s.awaitBegun(first) // a plan depends on it
+	s.awaitBegun(second)
 	ada, bob := s.startConsole("HERALD_ACTOR=ada"), s.startConsole("HERALD_ACTOR=bob")
 	change := func(address, delivery, token, reason string) string {
 		s.t.Helper()
