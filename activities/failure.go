@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc/codes"
 
+	"herald/internal/limit"
 	"herald/internal/notification"
 )
 
@@ -199,5 +200,5 @@ func jittered(interval, retryAfter time.Duration) time.Duration {
 	if retryAfter > interval {
 		return retryAfter + time.Duration(rand.Float64()*float64(retryAfter)/5)
 	}
-	return max(retryAfter, jitter(interval))
+	return max(retryAfter, limit.Jitter(interval))
 }

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"golang.org/x/sync/errgroup"
 
+	"herald/internal/limit"
 	"herald/internal/notification"
 )
 
@@ -42,6 +43,8 @@ const (
 	followUpTimeout = 10 * time.Second
 	// followUpInterval is the time between two reads without a wake-up.
 	followUpInterval = 5 * time.Second
+	// leastFollowUpWait is the time after a failure in which no wake-up counts.
+	leastFollowUpWait = 200 * time.Millisecond
 )
 
 // FollowUpResult is the result of [Activities.FollowUp].
@@ -61,7 +64,7 @@ func (a *Activities) FollowUp(ctx context.Context) (FollowUpResult, error) {
 	defer cancel()
 	wake := make(chan struct{}, 1)
 	background.Go(func() { a.FollowUps.ListenFollowUps(ctx, waker(wake)) })
-	f := &followUpLoop{Activities: a, wake: wake, backoff: firstBackoff}
+	f := &followUpLoop{Activities: a, wake: wake}
 	for ctx.Err() == nil && !stopping(ctx) {
 		f.step(ctx)
 	}
@@ -72,7 +75,7 @@ func (a *Activities) FollowUp(ctx context.Context) (FollowUpResult, error) {
 type followUpLoop struct {
 	*Activities
 	wake    <-chan struct{}
-	backoff time.Duration // after the next failure
+	backOff limit.BackOff
 	total   FollowUpResult
 }
 
@@ -83,13 +86,13 @@ func (f *followUpLoop) step(ctx context.Context) {
 	f.total.Failed += page.Failed
 	switch {
 	case err != nil:
-		activity.GetLogger(ctx).Warn("the follow-ups of deliveries are delayed", "failed", page.Failed, "backoff", f.backoff, "error", Unquoted(err))
-		sleep(ctx, firstBackoff, nil)
-		sleep(ctx, jitter(f.backoff), f.wake) // a new follow-up ends the wait
-		f.backoff = min(2*f.backoff, maxBackoff)
+		wait := f.backOff.Failed()
+		activity.GetLogger(ctx).Warn("the follow-ups of deliveries are delayed", "failed", page.Failed, "backoff", wait, "error", Unquoted(err))
+		sleep(ctx, leastFollowUpWait, nil)
+		sleep(ctx, wait, f.wake) // a new follow-up ends the wait
 	case page.Done == 0:
-		sleep(ctx, jitter(followUpInterval), f.wake)
-		f.backoff = firstBackoff
+		sleep(ctx, limit.Jitter(followUpInterval), f.wake)
+		f.backOff.Worked()
 	}
 }
 

@@ -2,13 +2,13 @@ package activities
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 
+	"herald/internal/limit"
 	"herald/internal/notification"
 	"herald/internal/relay"
 )
@@ -23,8 +23,6 @@ const (
 	// that commit together, only one sends a hint. The outbox is busy until alertTime has passed
 	// since the last event.
 	alertInterval, alertTime = 25 * time.Millisecond, time.Second
-	// firstBackoff and maxBackoff apply while Temporal or the database is out of reach.
-	firstBackoff, maxBackoff = 200 * time.Millisecond, 15 * time.Second
 )
 
 // PollOutboxInput is the input of [Activities.PollOutbox].
@@ -63,7 +61,7 @@ func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOu
 	if source.Outbox != nil {
 		wake := make(chan struct{}, 1)
 		background.Go(func() { source.Outbox.ListenEvents(ctx, waker(wake)) })
-		p := &outboxPoll{Source: source, name: in.Source, launcher: a.Launcher, wake: wake, backoff: firstBackoff}
+		p := &outboxPoll{Source: source, name: in.Source, launcher: a.Launcher, wake: wake}
 		for ctx.Err() == nil && !stopping(ctx) {
 			p.step(ctx)
 		}
@@ -81,7 +79,7 @@ type outboxPoll struct {
 	launcher EventLauncher
 
 	wake       <-chan struct{}
-	backoff    time.Duration // after the next failure
+	backOff    limit.BackOff
 	alertUntil time.Time
 	total      PollOutboxResult
 }
@@ -94,12 +92,12 @@ func (p *outboxPoll) step(ctx context.Context) {
 	p.total.Failed += counts.ended[notification.ClaimFailed]
 	p.total.Released += released
 	if err != nil || released > 0 {
-		activity.GetLogger(ctx).Warn("outbox: backing off", "released", released, "because", counts.cause, "backoff", p.backoff, "error", Unquoted(err))
-		sleep(ctx, jitter(p.backoff), nil)
-		p.backoff = min(2*p.backoff, maxBackoff)
+		wait := p.backOff.Failed() // Temporal or the database is out of reach
+		activity.GetLogger(ctx).Warn("outbox: backing off", "released", released, "because", counts.cause, "backoff", wait, "error", Unquoted(err))
+		sleep(ctx, wait, nil)
 		return
 	}
-	p.backoff = firstBackoff
+	p.backOff.Worked()
 	if counts.claimed > 0 {
 		p.alertUntil = time.Now().Add(alertTime)
 	}
@@ -112,7 +110,7 @@ func (p *outboxPoll) untilNextLook() time.Duration {
 	if time.Now().Before(p.alertUntil) {
 		return min(alertInterval, p.Interval)
 	}
-	return jitter(p.Interval)
+	return limit.Jitter(p.Interval)
 }
 
 // waker returns a function that wakes the goroutine at a channel with room for one wake-up.
@@ -148,11 +146,6 @@ func stopping(ctx context.Context) bool {
 	default:
 		return false
 	}
-}
-
-// jitter makes d up to 20 % shorter or longer, so that many waiters do not act at the same time.
-func jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }
 
 // walk runs the walk of a source until the poller has to stop.

@@ -2,8 +2,9 @@ package relay
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
+
+	"herald/internal/limit"
 )
 
 // Run is the environment that an activity gives its poller.
@@ -48,8 +49,6 @@ const (
 	alertInterval = 25 * time.Millisecond
 	// sweepShare limits the sweeps of the back to a fifth of the time.
 	sweepShare = 4
-	// Back-off while a database or the broker is unreachable.
-	firstBackoff, maxBackoff = 200 * time.Millisecond, 15 * time.Second
 )
 
 // poll is one poller's state.
@@ -70,13 +69,13 @@ type poll struct {
 	freed     map[int64]bool // keys whose waiting row has ended in this look, or is being tried
 	marks     chan error     // result of marking the previous page; nil: finished
 
-	backoff time.Duration
+	backOff limit.BackOff // while a database or the broker is unreachable
 	total   PollResult
 }
 
 // Poll sends rows until the run stops.
 func (w *Walk) Poll(ctx context.Context, run Run) PollResult {
-	p := &poll{Walk: w, Run: run, backoff: firstBackoff}
+	p := &poll{Walk: w, Run: run}
 	if w.Source.HasDestination() {
 		p.recorder = newRecorder(w.Source)
 	}
@@ -91,17 +90,17 @@ func (p *poll) own(ctx context.Context) {
 	share := (Slots + p.Source.Pollers - 1) / max(p.Source.Pollers, 1)
 	owned, slots, release, err := p.Table.Own(context.WithoutCancel(ctx), share)
 	if err != nil {
-		p.backOff(err)
+		p.waitAfter(err)
 		return
 	}
 	defer release()
 	if len(slots) == 0 { // other pollers hold all slots: too many pollers run, or one is about to end
-		p.Sleep(jitter(ownInterval))
+		p.Sleep(limit.Jitter(ownInterval))
 		return
 	}
 	p.slots = slots
 	if err := p.resume(owned); err != nil {
-		p.backOff(err)
+		p.waitAfter(err)
 		return
 	}
 	until := time.Now().Add(shareInterval)
@@ -123,10 +122,10 @@ func (p *poll) step(ctx context.Context) {
 	}
 	p.total.Sent, p.total.Failed = p.total.Sent+end.sent, p.total.Failed+end.failed
 	if err == nil || end.sent > 0 { // a webhook that took some rows is not down
-		p.backoff = firstBackoff
+		p.backOff.Worked()
 	}
 	if err != nil {
-		p.backOff(err)
+		p.waitAfter(err)
 		return
 	}
 	switch {
@@ -134,7 +133,7 @@ func (p *poll) step(ctx context.Context) {
 	case end.sent > 0:
 		p.Sleep(min(alertInterval, p.Source.PollInterval))
 	default:
-		wait := jitter(p.Source.PollInterval)
+		wait := limit.Jitter(p.Source.PollInterval)
 		if !p.due.IsZero() {
 			wait = min(wait, max(time.Until(p.due), alertInterval))
 		}
@@ -161,13 +160,8 @@ func (p *poll) dueIn(delay time.Duration) {
 	}
 }
 
-func (p *poll) backOff(err error) {
-	p.Log.Warn("outbox: backing off", "source", p.Source.Name, "backoff", p.backoff, "error", p.Unquoted(err))
-	p.Sleep(jitter(p.backoff))
-	p.backoff = min(2*p.backoff, maxBackoff)
-}
-
-// jitter varies d by ±20 %, so that waiting processes do not act at the same time.
-func jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+func (p *poll) waitAfter(err error) {
+	wait := p.backOff.Failed()
+	p.Log.Warn("outbox: backing off", "source", p.Source.Name, "backoff", wait, "error", p.Unquoted(err))
+	p.Sleep(wait)
 }
