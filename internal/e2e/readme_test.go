@@ -143,33 +143,34 @@ func TestDocumentsAreKnown(t *testing.T) {
 	t.Parallel()
 
 	known := map[string]bool{
-		"CONTRIBUTING.md":     true, // TestContributing
-		"README.md":           true, // TestReadme
-		"docs/amount.md":      true, // TestExpiry, TestThrottlesAndCaps, TestDigestTimesAndApproval
-		"docs/coming-from.md": true, // TestPlanDeliveriesAsInTheOtherDesign in activities
-		"docs/containers.md":  true, // TestReadme
-		"docs/directory.md":   true, // TestDirectoryOfViews
-		"docs/escalation.md":  true, // TestEscalation
-		"docs/events.md":      true, // TestReadme
-		"docs/inbox.md":       true, // TestInboxDocument; TestDocumentHasTheExample in internal/inbox
-		"docs/ingest.md":      true, // TestIngest
-		"docs/lifecycle.md":   true, // TestLifecycle
-		"docs/metrics.md":     true, // TestMetrics
-		"docs/operations.md":  true, // TestOperations
-		"docs/outboxes.md":    true, // TestExample, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config
-		"docs/processes.md":   true, // TestReadme, TestRun
-		"docs/queues.md":      true, // TestConsumerOfTheDocument, TestBodiesOfTheDocument in internal/rabbitmq
-		"docs/roles.md":       true, // TestRoles
-		"docs/traces.md":      true, // TestTraces
-		"docs/upgrading.md":   true, // TestRollback
-		"docs/your-own.md":    true, // TestYourOwn
+		"CONTRIBUTING.md":      true, // TestContributing
+		"README.md":            true, // TestReadme
+		"docs/amount.md":       true, // TestExpiry, TestThrottlesAndCaps, TestDigestTimesAndApproval
+		"docs/coming-from.md":  true, // TestPlanDeliveriesAsInTheOtherDesign in activities
+		"docs/containers.md":   true, // TestReadme
+		"docs/directory.md":    true, // TestDirectoryOfViews
+		"docs/escalation.md":   true, // TestEscalation
+		"docs/events.md":       true, // TestReadme
+		"docs/how-it-works.md": true, // TestHowItWorks in internal/notification
+		"docs/inbox.md":        true, // TestInboxDocument; TestDocumentHasTheExample in internal/inbox
+		"docs/ingest.md":       true, // TestIngest
+		"docs/lifecycle.md":    true, // TestLifecycle
+		"docs/metrics.md":      true, // TestMetrics
+		"docs/operations.md":   true, // TestOperations
+		"docs/outboxes.md":     true, // TestExample, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config
+		"docs/processes.md":    true, // TestReadme, TestRun
+		"docs/queues.md":       true, // TestConsumerOfTheDocument, TestBodiesOfTheDocument in internal/rabbitmq
+		"docs/roles.md":        true, // TestRoles
+		"docs/traces.md":       true, // TestTraces
+		"docs/upgrading.md":    true, // TestRollback
+		"docs/your-own.md":     true, // TestYourOwn
 	}
 	documents := must(filepath.Glob("../../docs/*.md"))(t)
 	for _, path := range append(documents, "../../README.md", "../../CONTRIBUTING.md") {
 		document := must(filepath.Rel("../..", path))(t)
 		for _, block := range codeBlocks(t, document) {
 			require.True(t, known[document], "%s has examples, and no test runs them:\n%s", document, block.text)
-			require.Contains(t, []string{"", "sh", "sql", "yaml", "console", "json", "go", "js"}, block.language, "%s:\n%s", document, block.text)
+			require.Contains(t, []string{"", "sh", "sql", "yaml", "console", "json", "go", "js", "mermaid"}, block.language, "%s:\n%s", document, block.text)
 			if block.language == "yaml" {
 				require.NoError(t, yaml.Unmarshal([]byte(block.text), new(any)), "%s:\n%s", document, block.text)
 			}
