@@ -1,6 +1,3 @@
-// Package outboxes moves rows out of outboxes: Herald's own and other services'. Each source has
-// one walk. The walk takes a page of pending rows. It adopts them as events, produces them to
-// Kafka, and marks them in their table, in that order.
 package relay
 
 import (
