@@ -9,16 +9,11 @@ import (
 
 	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
+	"herald/internal/roomtest"
 )
 
 const (
-	insertEvent              = `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES `
-	insertDelivery           = `INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, `
-	insertUserType           = `INSERT INTO user_type (user_type, who, audience) VALUES `
-	insertRetry              = `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES `
-	insertReceipt            = `INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, outcome, detail) VALUES `
 	insertSuppression        = `INSERT INTO recipient_suppression (channel, address_hash, reason, detail) VALUES `
-	insertEscalation         = `INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES `
 	insertPreferenceChange   = `INSERT INTO preference_change (user_type, user_id, setting, old_value, new_value) VALUES `
 	insertCategoryPreference = `INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES `
 	deliveryValues           = `) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'EMAIL', 'd2', 'title', 'body', `
@@ -50,22 +45,22 @@ var refusals = map[string][]string{
 	"event_outbox_cancels_types":                 {`UPDATE event_outbox SET cancels_types = '{T}'`},
 	"event_outbox_lease_has_end":                 {`UPDATE event_outbox SET lease_owner = 'a'`, `UPDATE event_outbox SET lease_until = now()`},
 	"event_outbox_attempt_count":                 {`UPDATE event_outbox SET attempt_count = -1`},
-	"event_outbox_event_id_length":               {insertEvent + `('', 'T', 'RESTAURANT', 5, '{}')`, insertEvent + `(repeat('x', 151), 'T', 'RESTAURANT', 5, '{}')`, insertEvent + `(repeat('é', 76), 'T', 'RESTAURANT', 5, '{}')`},
-	"event_outbox_event_id_printable":            {insertEvent + `(E'evt\n2', 'T', 'RESTAURANT', 5, '{}')`},
-	"event_outbox_event_type_length":             {insertEvent + `('e', '', 'RESTAURANT', 5, '{}')`, insertEvent + `('e', repeat('x', 101), 'RESTAURANT', 5, '{}')`},
-	"event_outbox_aggregate_type_length":         {insertEvent + `('e', 'T', '', 5, '{}')`, insertEvent + `('e', 'T', repeat('x', 101), 5, '{}')`},
-	"event_outbox_aggregate_id_length":           {insertEvent + `('e', 'T', 'RESTAURANT', '', '{}')`, insertEvent + `('e', 'T', 'RESTAURANT', repeat('5', 101), '{}')`},
+	"event_outbox_event_id_length":               {roomtest.InsertEvent + `('', 'T', 'RESTAURANT', 5, '{}')`, roomtest.InsertEvent + `(repeat('x', 151), 'T', 'RESTAURANT', 5, '{}')`, roomtest.InsertEvent + `(repeat('é', 76), 'T', 'RESTAURANT', 5, '{}')`},
+	"event_outbox_event_id_printable":            {roomtest.InsertEvent + `(E'evt\n2', 'T', 'RESTAURANT', 5, '{}')`},
+	"event_outbox_event_type_length":             {roomtest.InsertEvent + `('e', '', 'RESTAURANT', 5, '{}')`, roomtest.InsertEvent + `('e', repeat('x', 101), 'RESTAURANT', 5, '{}')`},
+	"event_outbox_aggregate_type_length":         {roomtest.InsertEvent + `('e', 'T', '', 5, '{}')`, roomtest.InsertEvent + `('e', 'T', repeat('x', 101), 5, '{}')`},
+	"event_outbox_aggregate_id_length":           {roomtest.InsertEvent + `('e', 'T', 'RESTAURANT', '', '{}')`, roomtest.InsertEvent + `('e', 'T', 'RESTAURANT', repeat('5', 101), '{}')`},
 	"event_outbox_correlation_id_length":         {`UPDATE event_outbox SET correlation_id = repeat('x', 256)`},
-	"event_outbox_event_type_printable":          {insertEvent + `('e', E'T\x1b[2J', 'RESTAURANT', 5, '{}')`},
-	"event_outbox_aggregate_type_printable":      {insertEvent + `('e', 'T', E'RESTAURANT\u009b', 5, '{}')`},
-	"event_outbox_aggregate_id_printable":        {insertEvent + `('e', 'T', 'RESTAURANT', E'5\nevt-2', '{}')`},
+	"event_outbox_event_type_printable":          {roomtest.InsertEvent + `('e', E'T\x1b[2J', 'RESTAURANT', 5, '{}')`},
+	"event_outbox_aggregate_type_printable":      {roomtest.InsertEvent + `('e', 'T', E'RESTAURANT\u009b', 5, '{}')`},
+	"event_outbox_aggregate_id_printable":        {roomtest.InsertEvent + `('e', 'T', 'RESTAURANT', E'5\nevt-2', '{}')`},
 	"event_outbox_correlation_id_printable":      {`UPDATE event_outbox SET correlation_id = E'c\u202e'`},
-	"event_outbox_payload_object":                {insertEvent + `('e', 'T', 'RESTAURANT', 5, '[]')`, insertEvent + `('e', 'T', 'RESTAURANT', 5, 'null')`, insertEvent + `('e', 'T', 'RESTAURANT', 5, '"text"')`},
-	"event_outbox_payload_size":                  {insertEvent + `('e', 'T', 'RESTAURANT', 5, jsonb_build_object('text', repeat('x', 262144)))`},
+	"event_outbox_payload_object":                {roomtest.InsertEvent + `('e', 'T', 'RESTAURANT', 5, '[]')`, roomtest.InsertEvent + `('e', 'T', 'RESTAURANT', 5, 'null')`, roomtest.InsertEvent + `('e', 'T', 'RESTAURANT', 5, '"text"')`},
+	"event_outbox_payload_size":                  {roomtest.InsertEvent + `('e', 'T', 'RESTAURANT', 5, jsonb_build_object('text', repeat('x', 262144)))`},
 	"event_outbox_source":                        {`UPDATE event_outbox SET source = ''`, `UPDATE event_outbox SET source = 'Orders'`, `UPDATE event_outbox SET source = repeat('x', 31)`},
-	"event_outbox_aggregate_type_given":          {insertEvent + `('e', 'T', NULL, 5, '{}')`},
-	"event_outbox_aggregate_id_given":            {insertEvent + `('e', 'T', 'RESTAURANT', NULL, '{}')`},
-	"event_outbox_payload_given":                 {insertEvent + `('e', 'T', 'RESTAURANT', 5, NULL)`},
+	"event_outbox_aggregate_type_given":          {roomtest.InsertEvent + `('e', 'T', NULL, 5, '{}')`},
+	"event_outbox_aggregate_id_given":            {roomtest.InsertEvent + `('e', 'T', 'RESTAURANT', NULL, '{}')`},
+	"event_outbox_payload_given":                 {roomtest.InsertEvent + `('e', 'T', 'RESTAURANT', 5, NULL)`},
 	"processed_event_status":                     {`INSERT INTO processed_event (event_id, status) VALUES ('e', 'DONE')`},
 	"recipient_user_type":                        {`INSERT INTO recipient (user_type, user_id) VALUES ('STAFF', '1')`},
 	"recipient_user_id_length":                   {`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '')`, `INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', repeat('1', 65))`},
@@ -141,45 +136,45 @@ var refusals = map[string][]string{
 	"notification_template_channel":             {`INSERT INTO notification_template (channel, title, body) VALUES ('FAX', '', '')`},
 	"notification_template_size":                {`INSERT INTO notification_template (title, body) VALUES ('t', repeat('b', 65536))`},
 	"notification_decision_channels":            {`INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('evt-1', 'CUSTOMER', '1', '[]')`},
-	"user_type_name":                            {insertUserType + `('Patient', 'patient', 'patient')`, insertUserType + `('A-B', 'patient', 'patient')`, insertUserType + `('P' || repeat('X', 30), 'patient', 'patient')`},
-	"user_type_who":                             {insertUserType + `('PATIENT', '', 'patient')`, insertUserType + `('PATIENT', 'p1', 'patient')`, insertUserType + `('PATIENT', 'Patient', 'patient')`, insertUserType + `('PATIENT', 'patientperson', 'patient')`},
-	"user_type_who_once":                        {insertUserType + `('PATIENT', 'guest', 'patient')`},
-	"user_type_audience":                        {insertUserType + `('PATIENT', 'patient', '')`, insertUserType + `('PATIENT', 'patient', 'a.b')`, insertUserType + `('PATIENT', 'patient', '#')`, insertUserType + `('PATIENT', 'patient', 'p' || repeat('x', 30))`},
-	"user_type_audience_free":                   {insertUserType + `('PATIENT', 'patient', 'all')`, insertUserType + `('PATIENT', 'patient', 'broadcast')`, insertUserType + `('PATIENT', 'patient', 'dead-letter')`, insertUserType + `('PATIENT', 'patient', 'websocket')`},
+	"user_type_name":                            {roomtest.InsertUserType + `('Patient', 'patient', 'patient')`, roomtest.InsertUserType + `('A-B', 'patient', 'patient')`, roomtest.InsertUserType + `('P' || repeat('X', 30), 'patient', 'patient')`},
+	"user_type_who":                             {roomtest.InsertUserType + `('PATIENT', '', 'patient')`, roomtest.InsertUserType + `('PATIENT', 'p1', 'patient')`, roomtest.InsertUserType + `('PATIENT', 'Patient', 'patient')`, roomtest.InsertUserType + `('PATIENT', 'patientperson', 'patient')`},
+	"user_type_who_once":                        {roomtest.InsertUserType + `('PATIENT', 'guest', 'patient')`},
+	"user_type_audience":                        {roomtest.InsertUserType + `('PATIENT', 'patient', '')`, roomtest.InsertUserType + `('PATIENT', 'patient', 'a.b')`, roomtest.InsertUserType + `('PATIENT', 'patient', '#')`, roomtest.InsertUserType + `('PATIENT', 'patient', 'p' || repeat('x', 30))`},
+	"user_type_audience_free":                   {roomtest.InsertUserType + `('PATIENT', 'patient', 'all')`, roomtest.InsertUserType + `('PATIENT', 'patient', 'broadcast')`, roomtest.InsertUserType + `('PATIENT', 'patient', 'dead-letter')`, roomtest.InsertUserType + `('PATIENT', 'patient', 'websocket')`},
 	"user_notification_preferences_user_type":   {`INSERT INTO user_notification_preferences (user_type, user_id, channel_type) VALUES ('STAFF', '1', 'SMS')`},
 	"channel_name":                              {`INSERT INTO channel VALUES ('fax')`, `INSERT INTO channel VALUES ('FAX MACHINE')`, `INSERT INTO channel VALUES ('CARRIERPIGEON')`},
-	"notification_once":                         {insertDelivery + `status) VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'EMAIL', 'd2', '', '', 'PENDING')`},
-	"notification_delivery_id_once":             {insertDelivery + `status) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', '', '', 'PENDING')`},
-	"notification_status":                       {insertDelivery + `status` + deliveryValues + `'READ')`},
-	"notification_strategy":                     {insertDelivery + `strategy` + deliveryValues + `'LATER')`},
-	"notification_operator_time":                {insertDelivery + `operator_time` + deliveryValues + `'SOON')`},
-	"notification_priority":                     {insertDelivery + `priority` + deliveryValues + `'URGENT')`},
-	"notification_sent_has_time":                {insertDelivery + `status` + deliveryValues + `'SENT')`},
-	"notification_delivered_has_time":           {insertDelivery + `status, sent_at` + deliveryValues + `'DELIVERED', now())`},
-	"notification_failed_says_why":              {insertDelivery + `status` + deliveryValues + `'FAILED')`},
+	"notification_once":                         {roomtest.InsertDelivery + `status) VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'EMAIL', 'd2', '', '', 'PENDING')`},
+	"notification_delivery_id_once":             {roomtest.InsertDelivery + `status) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', '', '', 'PENDING')`},
+	"notification_status":                       {roomtest.InsertDelivery + `status` + deliveryValues + `'READ')`},
+	"notification_strategy":                     {roomtest.InsertDelivery + `strategy` + deliveryValues + `'LATER')`},
+	"notification_operator_time":                {roomtest.InsertDelivery + `operator_time` + deliveryValues + `'SOON')`},
+	"notification_priority":                     {roomtest.InsertDelivery + `priority` + deliveryValues + `'URGENT')`},
+	"notification_sent_has_time":                {roomtest.InsertDelivery + `status` + deliveryValues + `'SENT')`},
+	"notification_delivered_has_time":           {roomtest.InsertDelivery + `status, sent_at` + deliveryValues + `'DELIVERED', now())`},
+	"notification_failed_says_why":              {roomtest.InsertDelivery + `status` + deliveryValues + `'FAILED')`},
 	"notification_text_or_reason":               {`UPDATE notification SET title = NULL`, `UPDATE notification SET body = NULL`},
 	"delivery_attempt_of_notification":          {`INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ('d404', 1)`},
 	"notification_attempt_lease":                {`UPDATE notification SET attempt_owner = 'o'`, `UPDATE notification SET attempt_owner = 'o', attempt_until = now()`, `UPDATE notification SET attempt_began = now()`},
 	"delivery_attempt_outcome":                  {`UPDATE delivery_attempt SET ended_at = now(), outcome = 'GONE'`},
 	"delivery_attempt_ended_with_outcome":       {`UPDATE delivery_attempt SET ended_at = now()`, `UPDATE delivery_attempt SET outcome = 'SENT'`},
-	"delivery_retry_of_notification":            {insertRetry + `('d404', 'run-1', false, 'FAILED')`},
-	"delivery_retry_status":                     {insertRetry + `('d1', 'run-1', true, 'READ')`},
-	"delivery_retry_of_sent_is_wanted":          {insertRetry + `('d1', 'run-1', false, 'SENT')`, insertRetry + `('d1', 'run-1', false, 'DELIVERED')`},
-	"delivery_receipt_provider":                 {insertReceipt + `('Fax', 'r', 'd1', now(), 'delivered', NULL, NULL)`},
-	"delivery_receipt_id_length":                {insertReceipt + `('twilio', '', 'd1', now(), 'delivered', NULL, NULL)`, insertReceipt + `('twilio', repeat('r', 201), 'd1', now(), 'delivered', NULL, NULL)`},
-	"delivery_receipt_status_length":            {insertReceipt + `('twilio', 'r', 'd1', now(), '', NULL, NULL)`, insertReceipt + `('twilio', 'r', 'd1', now(), repeat('s', 41), NULL, NULL)`},
-	"delivery_receipt_outcome":                  {insertReceipt + `('twilio', 'r', 'd1', now(), 'sent', 'SENT', NULL)`},
-	"delivery_receipt_detail_length":            {insertReceipt + `('twilio', 'r', 'd1', now(), 'undelivered', 'FAILED', repeat('d', 1001))`},
+	"delivery_retry_of_notification":            {roomtest.InsertRetry + `('d404', 'run-1', false, 'FAILED')`},
+	"delivery_retry_status":                     {roomtest.InsertRetry + `('d1', 'run-1', true, 'READ')`},
+	"delivery_retry_of_sent_is_wanted":          {roomtest.InsertRetry + `('d1', 'run-1', false, 'SENT')`, roomtest.InsertRetry + `('d1', 'run-1', false, 'DELIVERED')`},
+	"delivery_receipt_provider":                 {roomtest.InsertReceipt + `('Fax', 'r', 'd1', now(), 'delivered', NULL, NULL)`},
+	"delivery_receipt_id_length":                {roomtest.InsertReceipt + `('twilio', '', 'd1', now(), 'delivered', NULL, NULL)`, roomtest.InsertReceipt + `('twilio', repeat('r', 201), 'd1', now(), 'delivered', NULL, NULL)`},
+	"delivery_receipt_status_length":            {roomtest.InsertReceipt + `('twilio', 'r', 'd1', now(), '', NULL, NULL)`, roomtest.InsertReceipt + `('twilio', 'r', 'd1', now(), repeat('s', 41), NULL, NULL)`},
+	"delivery_receipt_outcome":                  {roomtest.InsertReceipt + `('twilio', 'r', 'd1', now(), 'sent', 'SENT', NULL)`},
+	"delivery_receipt_detail_length":            {roomtest.InsertReceipt + `('twilio', 'r', 'd1', now(), 'undelivered', 'FAILED', repeat('d', 1001))`},
 	"recipient_suppression_channel":             {insertSuppression + `('FAX', sha256('a'), 'BOUNCE', NULL)`},
 	"recipient_suppression_hash":                {insertSuppression + `('EMAIL', 'anna@example.com', 'BOUNCE', NULL)`},
 	"recipient_suppression_secret_fkey":         {`INSERT INTO recipient_suppression (channel, address_hash, reason, secret) VALUES ('EMAIL', sha256('a'), 'BOUNCE', 'unknown')`},
 	"recipient_suppression_reason":              {insertSuppression + `('EMAIL', sha256('a'), 'SOFT_BOUNCE', NULL)`},
 	"recipient_suppression_detail_length":       {insertSuppression + `('EMAIL', sha256('a'), 'BOUNCE', repeat('d', 1001))`},
-	"event_type_escalation_from":                {insertEscalation + `('T', 'EMAIL', 'SLACK', '5 minutes', 'READ')`},
-	"event_type_escalation_to":                  {insertEscalation + `('T', 'SLACK', 'EMAIL', '5 minutes', 'READ')`},
-	"event_type_escalation_after":               {insertEscalation + `('T', 'SLACK', 'WEBSOCKET', '0', 'READ')`, insertEscalation + `('T', 'SLACK', 'WEBSOCKET', '31 days', 'READ')`},
-	"event_type_escalation_until":               {insertEscalation + `('T', 'WEBSOCKET', 'SLACK', '5 minutes', 'SENT')`},
-	"event_type_escalation_known":               {insertEscalation + `('T', 'SLACK', 'WEBSOCKET', '5 minutes', 'DELIVERED')`},
+	"event_type_escalation_from":                {roomtest.InsertEscalation + `('T', 'EMAIL', 'SLACK', '5 minutes', 'READ')`},
+	"event_type_escalation_to":                  {roomtest.InsertEscalation + `('T', 'SLACK', 'EMAIL', '5 minutes', 'READ')`},
+	"event_type_escalation_after":               {roomtest.InsertEscalation + `('T', 'SLACK', 'WEBSOCKET', '0', 'READ')`, roomtest.InsertEscalation + `('T', 'SLACK', 'WEBSOCKET', '31 days', 'READ')`},
+	"event_type_escalation_until":               {roomtest.InsertEscalation + `('T', 'WEBSOCKET', 'SLACK', '5 minutes', 'SENT')`},
+	"event_type_escalation_known":               {roomtest.InsertEscalation + `('T', 'SLACK', 'WEBSOCKET', '5 minutes', 'DELIVERED')`},
 	"event_category_length":                     {`INSERT INTO event_category VALUES ('T', '')`, `INSERT INTO event_category VALUES ('T', repeat('c', 61))`},
 	"event_category_printable":                  {`INSERT INTO event_category VALUES ('T', E'two\nlines')`},
 	"user_category_preferences_category_length": {insertCategoryPreference + `('CUSTOMER', '1', '', 'SMS', false)`, insertCategoryPreference + `('CUSTOMER', '1', repeat('c', 61), 'SMS', false)`},
@@ -200,9 +195,9 @@ func TestConstraints(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	emit(t, s, 1)
+	roomtest.Emit(t, s, 1)
 	postgrestest.Exec(t, s, `INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '1')`)
-	postgrestest.Exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', 'title', 'body', 'PENDING')`)
+	postgrestest.Exec(t, s, roomtest.InsertDelivery+`status) VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', 'title', 'body', 'PENDING')`)
 	postgrestest.Exec(t, s, `INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ('d1', 1)`)
 	postgrestest.Exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'SLACK'), ('T', 'WEBSOCKET')`)
 
@@ -233,7 +228,7 @@ func TestConstraintsAcceptLimits(t *testing.T) {
 
 	s := postgrestest.New(t)
 	const payload = 262144 - len(`{"text": ""}`)
-	postgrestest.Exec(t, s, insertEvent+`($1, $2, $2, $2, jsonb_build_object('text', repeat('x', $3::int)))`, strings.Repeat("x", 150), strings.Repeat("x", 100), payload)
+	postgrestest.Exec(t, s, roomtest.InsertEvent+`($1, $2, $2, $2, jsonb_build_object('text', repeat('x', $3::int)))`, strings.Repeat("x", 150), strings.Repeat("x", 100), payload)
 	postgrestest.Exec(t, s, `UPDATE event_outbox SET correlation_id = repeat('x', 255), cancels = repeat('y', 150)`)
 	postgrestest.Exec(t, s, `INSERT INTO event_outbox (event_id, source, event_type) VALUES ('of-orders', 'orders', repeat('x', 255))`)
 	postgrestest.Exec(t, s, `UPDATE event_outbox SET aggregate_type = repeat('x', 255), aggregate_id = repeat('x', 255) WHERE source = 'orders'`)

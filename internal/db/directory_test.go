@@ -12,52 +12,15 @@ import (
 	"herald/internal/event"
 	"herald/internal/notification"
 	"herald/internal/planner"
+	"herald/internal/roomtest"
 )
-
-// foreignDirectory replaces the directory with views over an application's tables. Their ids
-// are numbers and uuids, their words are enums, and all columns may be NULL. Restaurant 5
-// has customer 7, who has only a number, and the waiter ada, who is also its manager. Some
-// rows have no id, or a strange one.
-const foreignDirectory = `
-	DROP TABLE entity_member, recipient_device, recipient;
-	CREATE TYPE kind AS ENUM ('CUSTOMER', 'RESTAURANT_USER');
-	CREATE TYPE job AS ENUM ('WAITER', 'MANAGER', 'COOK');
-	CREATE TABLE guest (id bigint, mail varchar(100), enabled int);
-	CREATE TABLE waiter (id uuid, enabled boolean);
-	CREATE TABLE phone (owner uuid, token varchar(100), enabled boolean);
-	CREATE TABLE job_of (restaurant bigint, waiter uuid, job job, enabled boolean);
-	CREATE VIEW recipient AS
-	SELECT 'CUSTOMER'::kind AS user_type, id::text AS user_id, NULL AS name, mail AS email, NULL AS phone, NULL AS slack_webhook_url,
-	       NULL AS locale, NULL::varchar AS timezone, enabled::boolean AS active
-	FROM   guest
-	UNION ALL
-	SELECT 'RESTAURANT_USER'::kind, id::text, NULL, NULL, NULL, NULL, NULL, NULL, enabled FROM waiter;
-	CREATE VIEW recipient_device AS SELECT 'RESTAURANT_USER'::kind AS user_type, owner AS user_id, token, enabled AS active FROM phone;
-	CREATE VIEW entity_member AS
-	SELECT 'RESTAURANT'::name AS entity_type, restaurant AS entity_id, 'RESTAURANT_USER'::kind AS user_type, waiter AS user_id, job AS role, enabled AS active
-	FROM   job_of;
-	INSERT INTO guest VALUES (7, NULL, 1), (8, 'gone@example.com', NULL), (NULL, 'nobody@example.com', 1);
-	INSERT INTO waiter VALUES ('ada00000-0000-0000-0000-000000000000', true), ('b0b00000-0000-0000-0000-000000000000', NULL), (NULL, true);
-	INSERT INTO phone VALUES ('ada00000-0000-0000-0000-000000000000', 'token', true), ('ada00000-0000-0000-0000-000000000000', 'token', true),
-	                         ('ada00000-0000-0000-0000-000000000000', NULL, true), ('ada00000-0000-0000-0000-000000000000', 'off', NULL);
-	INSERT INTO job_of VALUES (5, 'ada00000-0000-0000-0000-000000000000', 'WAITER', true), (5, 'ada00000-0000-0000-0000-000000000000', 'MANAGER', true),
-	                          (5, 'ada00000-0000-0000-0000-000000000000', 'COOK', NULL), (5, 'ada00000-0000-0000-0000-000000000000', NULL, true), (5, NULL, 'WAITER', true)`
-
-const ada = "ada00000-0000-0000-0000-000000000000"
-
-func inForeignDirectory(t *testing.T) *db.DB {
-	t.Helper()
-	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, foreignDirectory)
-	return s
-}
 
 // DirectoryColumns lists the columns that the statements read, with the types of their
 // casts.
 func TestDirectoryColumns(t *testing.T) {
 	t.Parallel()
 
-	s := inForeignDirectory(t)
+	s := roomtest.InForeignDirectory(t)
 	for table, relation := range db.DirectoryRelations {
 		var want, got []string
 		for _, column := range db.DirectoryColumns() {
@@ -65,7 +28,7 @@ func TestDirectoryColumns(t *testing.T) {
 				want = append(want, column.Name+" "+column.Type)
 			}
 		}
-		rows := must(s.Pool.Query(t.Context(), "SELECT * FROM "+relation+" d"))(t)
+		rows := roomtest.Must(s.Pool.Query(t.Context(), "SELECT * FROM "+relation+" d"))(t)
 		for _, field := range rows.FieldDescriptions() {
 			kind, _ := rows.Conn().TypeMap().TypeForOID(field.DataTypeOID)
 			got = append(got, field.Name+" "+strings.Replace(kind.Name, "bool", "boolean", 1))
@@ -80,23 +43,23 @@ func TestDirectoryColumns(t *testing.T) {
 func TestRecipientsOfAForeignDirectory(t *testing.T) {
 	t.Parallel()
 
-	s := inForeignDirectory(t)
+	s := roomtest.InForeignDirectory(t)
 	waiter := notification.Recipient{
-		UserType: notification.RestaurantUser, Who: "staff", UserID: ada, Entity: restaurant5, Roles: []string{"MANAGER", "WAITER"}, HasDevice: true, Preferences: []notification.Preference{},
+		UserType: notification.RestaurantUser, Who: "staff", UserID: roomtest.Ada, Entity: roomtest.Restaurant5, Roles: []string{"MANAGER", "WAITER"}, HasDevice: true, Preferences: []notification.Preference{},
 	}
-	guest := notification.Recipient{UserType: notification.Customer, Who: "customer", UserID: "7", Entity: everybody, Preferences: []notification.Preference{}}
+	guest := notification.Recipient{UserType: notification.Customer, Who: "customer", UserID: "7", Entity: roomtest.Everybody, Preferences: []notification.Preference{}}
 	tests := []struct {
 		name   string
 		target notification.Target
 		want   []notification.Recipient
 	}{
-		{name: "all of an entity", target: notification.Target{Entity: restaurant5}, want: []notification.Recipient{waiter}},
-		{name: "in one of their roles", target: notification.Target{Entity: restaurant5, Roles: []string{"WAITER"}}, want: []notification.Recipient{waiter}},
-		{name: "in a role that is not active", target: notification.Target{Entity: restaurant5, Roles: []string{"COOK"}}},
-		{name: "everybody of a type", target: notification.Target{Entity: everybody, UserType: notification.Customer}, want: []notification.Recipient{guest}},
+		{name: "all of an entity", target: notification.Target{Entity: roomtest.Restaurant5}, want: []notification.Recipient{waiter}},
+		{name: "in one of their roles", target: notification.Target{Entity: roomtest.Restaurant5, Roles: []string{"WAITER"}}, want: []notification.Recipient{waiter}},
+		{name: "in a role that is not active", target: notification.Target{Entity: roomtest.Restaurant5, Roles: []string{"COOK"}}},
+		{name: "everybody of a type", target: notification.Target{Entity: roomtest.Everybody, UserType: notification.Customer}, want: []notification.Recipient{guest}},
 	}
 	for _, tt := range tests {
-		require.Equal(t, tt.want, must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{tt.target}, notification.Cursor{}, 10))(t).Recipients, tt.name)
+		require.Equal(t, tt.want, roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{tt.target}, notification.Cursor{}, 10))(t).Recipients, tt.name)
 	}
 }
 
@@ -116,52 +79,52 @@ func TestRecipientsThatTablesRefuse(t *testing.T) {
 		               ('CUSTOMER', '', 'none', NULL, NULL, NULL, NULL, NULL, true),
 		               ('ROBOT', '2', 'unknown', NULL, NULL, NULL, NULL, NULL, true))
 		       AS r (user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, active)`)
-	for _, target := range []notification.Entity{everybody, {Type: notification.EntityCustomer, ID: "1"}} {
-		require.Equal(t, []string{"customer1"}, names(allPages(t, s, []notification.Target{{Entity: target}}, 1)))
+	for _, target := range []notification.Entity{roomtest.Everybody, {Type: notification.EntityCustomer, ID: "1"}} {
+		require.Equal(t, []string{"customer1"}, roomtest.Names(roomtest.AllPages(t, s, []notification.Target{{Entity: target}}, 1)))
 	}
-	page := must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{{Entity: everybody}}, notification.Cursor{}, 10))(t)
+	page := roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{{Entity: roomtest.Everybody}}, notification.Cursor{}, 10))(t)
 	require.Equal(t, []notification.PassedOver{
-		{Entity: everybody, UserType: notification.Customer, Known: true, Count: 3}, {Entity: everybody, UserType: "ROBOT", Count: 1},
+		{Entity: roomtest.Everybody, UserType: notification.Customer, Known: true, Count: 3}, {Entity: roomtest.Everybody, UserType: "ROBOT", Count: 1},
 	}, page.PassedOver)
 	for _, id := range []string{strings.Repeat("x", 65), "1\n", ""} {
 		target := notification.Target{Entity: notification.Entity{Type: notification.EntityCustomer, ID: id}}
-		require.Empty(t, allPages(t, s, []notification.Target{target}, 1), "%q", id)
+		require.Empty(t, roomtest.AllPages(t, s, []notification.Target{target}, 1), "%q", id)
 	}
-	savePlan(t, s, decided("10", planned(notification.Email)))
+	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email)))
 	postgrestest.Exec(t, s, "UPDATE notification SET user_type = 'CUSTOMER', user_id = '1'")
-	require.Len(t, must(attempt.On(s).Undelivered(t.Context(), event1.ID, 10))(t), 1, "a person with two rows gets one delivery")
+	require.Len(t, roomtest.Must(attempt.On(s).Undelivered(t.Context(), roomtest.Event1.ID, 10))(t), 1, "a person with two rows gets one delivery")
 }
 
 // An attempt, a digest and an explanation read the same facts, however long a message waited.
 func TestAttemptsInAForeignDirectory(t *testing.T) {
 	t.Parallel()
 
-	s := inForeignDirectory(t)
-	const push, mail = "evt-1-staff" + ada + "-PUSH", "evt-1-staff" + ada + "-EMAIL"
-	savePlan(t, s, decided(ada, planned(notification.Push), planned(notification.Email)))
+	s := roomtest.InForeignDirectory(t)
+	const push, mail = "evt-1-staff" + roomtest.Ada + "-PUSH", "evt-1-staff" + roomtest.Ada + "-EMAIL"
+	roomtest.SavePlan(t, s, roomtest.Decided(roomtest.Ada, roomtest.Planned(notification.Push), roomtest.Planned(notification.Email)))
 	postgrestest.Exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = '5'")
 	postgrestest.Exec(t, s, "UPDATE notification SET recipient_address = NULL WHERE channel = 'PUSH'")
 	postgrestest.Exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, allowed_roles) VALUES ('RESTAURANT', '5', 'PUSH', '{WAITER}'), ('RESTAURANT', '5', 'EMAIL', '{COOK}')")
 
-	postgrestest.Exec(t, s, past)
-	judged := begin(t, s, mail, 0)
+	postgrestest.Exec(t, s, roomtest.Past)
+	judged := roomtest.Begin(t, s, mail, 0)
 	require.Equal(t, string(notification.DecisionRoleRestricted), judged.Dropped, "an inactive role does not count")
-	require.Equal(t, []string{"token"}, begin(t, s, push, 0).Message.Devices, "each device once")
+	require.Equal(t, []string{"token"}, roomtest.Begin(t, s, push, 0).Message.Devices, "each device once")
 	postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE' WHERE channel = 'PUSH'")
 
-	key := notification.DigestKey{UserType: notification.RestaurantUser, UserID: ada, Channel: notification.Push, EventType: event1.Type}
-	seal(t, s, "digest-1", key)
-	begun := beginDigest(t, s, "digest-1", key)
-	require.Len(t, begun.begun, 1, "a waiter may also be a manager")
-	require.Equal(t, []string{"token"}, begun.message().Devices)
+	key := notification.DigestKey{UserType: notification.RestaurantUser, UserID: roomtest.Ada, Channel: notification.Push, EventType: roomtest.Event1.Type}
+	roomtest.Seal(t, s, "digest-1", key)
+	begun := roomtest.BeginDigest(t, s, "digest-1", key)
+	require.Len(t, begun.Begun, 1, "a waiter may also be a manager")
+	require.Equal(t, []string{"token"}, begun.Message().Devices)
 
-	entry := must(planner.On(s).DirectoryEntry(t.Context(), notification.RestaurantUser, ada, []notification.Target{{Entity: restaurant5}}))(t)
+	entry := roomtest.Must(planner.On(s).DirectoryEntry(t.Context(), notification.RestaurantUser, roomtest.Ada, []notification.Target{{Entity: roomtest.Restaurant5}}))(t)
 	require.True(t, entry.Known && entry.Active)
 	require.Len(t, entry.Memberships, 4)
-	entry = must(planner.On(s).DirectoryEntry(t.Context(), notification.Customer, "8", nil))(t)
+	entry = roomtest.Must(planner.On(s).DirectoryEntry(t.Context(), notification.Customer, "8", nil))(t)
 	require.True(t, entry.Known && !entry.Active, "NULL in active means no")
-	must(attempt.On(s).Reopening(t.Context(), push))(t)
-	require.NoError(t, errOfTwo(event.On(s).StuckDeliveries(t.Context(), 0, 0, 10)))
+	roomtest.Must(attempt.On(s).Reopening(t.Context(), push))(t)
+	require.NoError(t, roomtest.ErrOfTwo(event.On(s).StuckDeliveries(t.Context(), 0, 0, 10)))
 }
 
 // If a dead token cannot be switched off, the attempt says so. The ends of the attempt
@@ -169,7 +132,7 @@ func TestAttemptsInAForeignDirectory(t *testing.T) {
 func TestDeadTokensOfAForeignDirectory(t *testing.T) {
 	t.Parallel()
 
-	const push = "evt-1-staff" + ada + "-PUSH"
+	const push = "evt-1-staff" + roomtest.Ada + "-PUSH"
 	tests := []struct {
 		name string
 		sql  string // the application's tables or views of devices
@@ -196,19 +159,19 @@ func TestDeadTokensOfAForeignDirectory(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			s := inForeignDirectory(t)
+			s := roomtest.InForeignDirectory(t)
 			if tt.sql != "" {
 				postgrestest.Exec(t, s, "DROP VIEW recipient_device")
 				postgrestest.Exec(t, s, tt.sql)
 			}
-			savePlan(t, s, decided(ada, planned(notification.Push)))
-			begun := begin(t, s, push, 0)
+			roomtest.SavePlan(t, s, roomtest.Decided(roomtest.Ada, roomtest.Planned(notification.Push)))
+			begun := roomtest.Begin(t, s, push, 0)
 
-			recorded := endGroup(t, s, []notification.AttemptResult{{
+			recorded := roomtest.EndGroup(t, s, []notification.AttemptResult{{
 				DeliveryID: push, Number: begun.Number, Outcome: notification.OutcomeSent, ProviderStatus: 200, DeadDevices: []string{"token"},
 			}})[0]
 
-			require.Equal(t, notification.Sent, notification.Status(delivery(t, s, push).Status))
+			require.Equal(t, notification.Sent, notification.Status(roomtest.Delivery(t, s, push).Status))
 			detail := postgrestest.Get[string](t, s, "SELECT coalesce(detail, '') FROM delivery_attempt WHERE outcome = 'SENT'")
 			require.Equal(t, detail, recorded.DeadTokensKept)
 			if tt.says == "" {
@@ -227,13 +190,13 @@ func TestDeadTokensOfAForeignDirectory(t *testing.T) {
 func TestDeadTokenThatIsLocked(t *testing.T) {
 	t.Parallel()
 
-	const push = "evt-1-staff" + ada + "-PUSH"
-	s := inForeignDirectory(t)
-	savePlan(t, s, decided(ada, planned(notification.Push)))
-	begin(t, s, push, 0)
+	const push = "evt-1-staff" + roomtest.Ada + "-PUSH"
+	s := roomtest.InForeignDirectory(t)
+	roomtest.SavePlan(t, s, roomtest.Decided(roomtest.Ada, roomtest.Planned(notification.Push)))
+	roomtest.Begin(t, s, push, 0)
 	postgrestest.OpenTx(t, s, "SELECT FROM phone FOR UPDATE")
 
-	recorded := endGroup(t, s, []notification.AttemptResult{{DeliveryID: push, Number: 1, Outcome: notification.OutcomeRefused, Detail: "fcm refused", DeadDevices: []string{"token"}}})[0]
+	recorded := roomtest.EndGroup(t, s, []notification.AttemptResult{{DeliveryID: push, Number: 1, Outcome: notification.OutcomeRefused, Detail: "fcm refused", DeadDevices: []string{"token"}}})[0]
 
 	require.Contains(t, recorded.DeadTokensKept, "in time")
 	require.Equal(t, "fcm refused; "+recorded.DeadTokensKept, postgrestest.Get[string](t, s, "SELECT detail FROM delivery_attempt WHERE outcome = 'REFUSED'"))
@@ -244,13 +207,13 @@ func TestDeadTokenThatIsLocked(t *testing.T) {
 func TestMigrateOverADirectoryOfViews(t *testing.T) {
 	t.Parallel()
 
-	s := inForeignDirectory(t)
+	s := roomtest.InForeignDirectory(t)
 	migrator := postgrestest.Migrator(t, s)
 	postgrestest.DownTo(t, migrator, "0002")
 
 	postgrestest.Up(t, migrator)
 
-	page, err := planner.On(s).Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}}, notification.Cursor{}, 10)
+	page, err := planner.On(s).Recipients(t.Context(), "T", []notification.Target{{Entity: roomtest.Restaurant5}}, notification.Cursor{}, 10)
 	require.NoError(t, err)
 	require.Len(t, page.Recipients, 1)
 }

@@ -25,6 +25,7 @@ import (
 	"herald/internal/receipts"
 	"herald/internal/relay"
 	"herald/internal/report"
+	"herald/internal/roomtest"
 )
 
 // Each index that is not unique needs a statement that reads it, since it costs every
@@ -34,7 +35,7 @@ func TestEachIndexHasAStatement(t *testing.T) {
 
 	s := postgrestest.New(t)
 	fillAllTables(t, s)
-	listening, asked := heard(t, s)
+	listening, asked := roomtest.Heard(t, s)
 	indexes := postgrestest.List(t, s, `
 		SELECT c.relname
 		FROM   pg_index i
@@ -46,11 +47,11 @@ func TestEachIndexHasAStatement(t *testing.T) {
 	require.Equal(t, indexes, slices.Sorted(maps.Keys(statements)))
 
 	for index, ask := range statements {
-		asked.heard = nil
+		asked.All = nil
 		if err := ask(t.Context()); !errors.Is(err, notification.ErrNoDelivery) {
 			require.NoError(t, err, index)
 		}
-		require.Contains(t, indexesOf(t, s, asked.heard), index)
+		require.Contains(t, indexesOf(t, s, asked.All), index)
 	}
 }
 
@@ -60,81 +61,83 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 	long := time.Now().Add(-time.Hour)
 	purging := func(table purge.PurgeTable) func(ctx context.Context) error {
 		return func(ctx context.Context) error {
-			return cleaner(s, table).Clean(ctx, time.Hour, "", func(int, string) bool { return false })
+			return (purge.TableCleaner{Store: s, Table: table, HasTopic: true}).Clean(ctx, time.Hour, "", func(int, string) bool { return false })
 		}
 	}
 	deliveries := func(filter report.DeliveryFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { return errOf(r.LatestDeliveries(ctx, filter, "", 20)) }
+		return func(ctx context.Context) error { return roomtest.ErrOf(r.LatestDeliveries(ctx, filter, "", 20)) }
 	}
 	events := func(filter report.EventFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { return errOf(r.LatestEvents(ctx, filter, "", 20)) }
+		return func(ctx context.Context) error { return roomtest.ErrOf(r.LatestEvents(ctx, filter, "", 20)) }
 	}
 	retry := func(filter event.RetryFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { return errOf(event.On(s).EventsToRetry(ctx, filter, "", 20)) }
+		return func(ctx context.Context) error { return roomtest.ErrOf(event.On(s).EventsToRetry(ctx, filter, "", 20)) }
 	}
 	actions := func(filter report.ActionFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { return errOf(r.Actions(ctx, filter, "", 20)) }
+		return func(ctx context.Context) error { return roomtest.ErrOf(r.Actions(ctx, filter, "", 20)) }
 	}
 	recipients := func(entity notification.Entity) func(ctx context.Context) error {
 		return func(ctx context.Context) error {
-			return errOf(planner.On(s).Recipients(ctx, "T", []notification.Target{{Entity: entity}}, notification.Cursor{}, 20))
+			return roomtest.ErrOf(planner.On(s).Recipients(ctx, "T", []notification.Target{{Entity: entity}}, notification.Cursor{}, 20))
 		}
 	}
 	longID := func(ctx context.Context) error {
-		return errOf(receipts.On(s).RecordReceipts(ctx, []notification.Receipt{{Provider: "vonage", ID: "V1/delivered", DeliveryID: strings.Repeat("a", 64), Word: "delivered"}}))
+		return roomtest.ErrOf(receipts.On(s).RecordReceipts(ctx, []notification.Receipt{{Provider: "vonage", ID: "V1/delivered", DeliveryID: strings.Repeat("a", 64), Word: "delivered"}}))
 	}
 	return map[string]func(ctx context.Context) error{
 		"delivery_follow_up_delivery":  purging(purge.PurgeNotifications),
-		"delivery_receipt_of_delivery": func(ctx context.Context) error { return errOf(r.DeliveryDetail(ctx, "d7")) },
+		"delivery_receipt_of_delivery": func(ctx context.Context) error { return roomtest.ErrOf(r.DeliveryDetail(ctx, "d7")) },
 		"delivery_receipt_received_at": purging(purge.PurgeReceipts),
-		"entity_member_in_order":       recipients(restaurant5),
-		"entity_member_user":           func(ctx context.Context) error { return errOf(attempt.On(s).QuietCheck(ctx, "d7")) },
-		"event_outbox_cancels":         func(ctx context.Context) error { return errOf(attempt.On(s).DeliveryState(ctx, "d7")) },
-		"event_outbox_claim":           func(ctx context.Context) error { return errOf(event.On(s).ClaimEvents(ctx, "a", 10, lease)) },
-		"event_outbox_correlation_id":  events(report.EventFilter{CorrelationID: "c7"}),
-		"event_outbox_failed_id":       retry(event.RetryFilter{}),
-		"event_outbox_latest":          events(report.EventFilter{}),
+		"entity_member_in_order":       recipients(roomtest.Restaurant5),
+		"entity_member_user":           func(ctx context.Context) error { return roomtest.ErrOf(attempt.On(s).QuietCheck(ctx, "d7")) },
+		"event_outbox_cancels":         func(ctx context.Context) error { return roomtest.ErrOf(attempt.On(s).DeliveryState(ctx, "d7")) },
+		"event_outbox_claim": func(ctx context.Context) error {
+			return roomtest.ErrOf(event.On(s).ClaimEvents(ctx, "a", 10, time.Hour))
+		},
+		"event_outbox_correlation_id": events(report.EventFilter{CorrelationID: "c7"}),
+		"event_outbox_failed_id":      retry(event.RetryFilter{}),
+		"event_outbox_latest":         events(report.EventFilter{}),
 		"gateway_ticket_expires_at": func(ctx context.Context) error {
 			return inbox.On(s).NewTicket(ctx, []byte("new"), who, long, long)
 		},
-		"merged_recipient_to": func(ctx context.Context) error { return errOf(person.On(s).SelvesOf(ctx, who)) },
+		"merged_recipient_to": func(ctx context.Context) error { return roomtest.ErrOf(person.On(s).SelvesOf(ctx, who)) },
 		"notification_collapse": func(ctx context.Context) error {
-			return planner.On(s).SavePlan(ctx, notification.Event{ID: "e7", Type: "T", CollapseKey: "k7"}, []notification.DecidedRecipient{decided("7", planned(notification.Push))})
+			return planner.On(s).SavePlan(ctx, notification.Event{ID: "e7", Type: "T", CollapseKey: "k7"}, []notification.DecidedRecipient{roomtest.Decided("7", roomtest.Planned(notification.Push))})
 		},
 		"notification_correlation_id":      deliveries(report.DeliveryFilter{CorrelationID: "c7"}),
 		"notification_created_at":          purging(purge.PurgeNotifications),
 		"notification_decision_decided_at": purging(purge.PurgeDecisions),
 		"notification_decision_recipient": func(ctx context.Context) error {
-			return errOf(r.RecipientDecisions(ctx, report.RecipientFilter{UserType: who.UserType, UserID: who.UserID}, 20))
+			return roomtest.ErrOf(r.RecipientDecisions(ctx, report.RecipientFilter{UserType: who.UserType, UserID: who.UserID}, 20))
 		},
 		"notification_failed_child": func(ctx context.Context) error {
-			return errOfTwo(attempt.On(s).ClaimFailed(ctx, notification.Part{EventID: "e7", Lane: notification.Lane{Channel: notification.Email}}, 1000, 20))
+			return roomtest.ErrOfTwo(attempt.On(s).ClaimFailed(ctx, notification.Part{EventID: "e7", Lane: notification.Lane{Channel: notification.Email}}, 1000, 20))
 		},
 		"notification_inbox_newest": func(ctx context.Context) error {
-			return errOf(inbox.On(s).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
+			return roomtest.ErrOf(inbox.On(s).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
 		},
 		"notification_long_delivery_id": longID,
 		"notification_long_digest_id":   longID,
 		"notification_of_digest": func(ctx context.Context) error {
-			return errOf(attempt.On(s).GiveUpDigest(ctx, "digest-7", notification.Failed, "refused"))
+			return roomtest.ErrOf(attempt.On(s).GiveUpDigest(ctx, "digest-7", notification.Failed, "refused"))
 		},
 		"notification_of_user": deliveries(report.DeliveryFilter{UserType: who.UserType, UserID: who.UserID}),
 		"notification_to_aggregate": func(ctx context.Context) error {
-			return errOf(attempt.On(s).DigestQuietCheck(ctx, notification.DigestKey{UserType: who.UserType, UserID: who.UserID, Channel: notification.Email, EventType: "T"}))
+			return roomtest.ErrOf(attempt.On(s).DigestQuietCheck(ctx, notification.DigestKey{UserType: who.UserType, UserID: who.UserID, Channel: notification.Email, EventType: "T"}))
 		},
 		"notification_to_deliver": func(ctx context.Context) error {
-			return errOf(attempt.On(s).NextDeliveries(ctx, "e7", notification.Lane{Channel: notification.Email}, notification.IDRange{}, "", 20))
+			return roomtest.ErrOf(attempt.On(s).NextDeliveries(ctx, "e7", notification.Lane{Channel: notification.Email}, notification.IDRange{}, "", 20))
 		},
-		"notification_unread_newest": func(ctx context.Context) error { return errOf(inbox.On(s).Unread(ctx, who)) },
+		"notification_unread_newest": func(ctx context.Context) error { return roomtest.ErrOf(inbox.On(s).Unread(ctx, who)) },
 		"notification_unsent": func(ctx context.Context) error {
 			_, _, err := event.On(s).StuckDeliveries(ctx, 0, time.Minute, 20)
 			return err
 		},
-		"counted_message_at": func(ctx context.Context) error { return errOf(purge.On(s).DeleteCounted(ctx, 20)) },
+		"counted_message_at": func(ctx context.Context) error { return roomtest.ErrOf(purge.On(s).DeleteCounted(ctx, 20)) },
 		"counted_message_recipient": func(ctx context.Context) error {
 			return planner.On(s).ReadCounted(ctx, notification.Caps{{Channel: notification.Email}}, []notification.Recipient{{UserType: who.UserType, UserID: who.UserID}})
 		},
-		"throttle_ends":              func(ctx context.Context) error { return errOf(purge.On(s).DeleteThrottles(ctx, 20)) },
+		"throttle_ends":              func(ctx context.Context) error { return roomtest.ErrOf(purge.On(s).DeleteThrottles(ctx, 20)) },
 		"operator_action_at":         purging(purge.PurgeActions),
 		"operator_action_target":     actions(report.ActionFilter{Target: "e7"}),
 		"preference_change_at":       purging(purge.PurgePreferences),
@@ -143,17 +146,19 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 		"processed_event_outcome_at": events(report.EventFilter{Outcome: notification.NoRecipients}),
 		"processed_event_outcome_id": retry(event.RetryFilter{Outcome: notification.NoRecipients}),
 		"processed_event_processing": func(ctx context.Context) error {
-			return errOfTwo(event.On(s).StuckEvents(ctx, "", false, time.Minute, 20))
+			return roomtest.ErrOfTwo(event.On(s).StuckEvents(ctx, "", false, time.Minute, 20))
 		},
 		"recipient_device_token": func(ctx context.Context) error {
-			return errOf(inbox.On(s).RegisterDevice(ctx, who, "token-7"))
+			return roomtest.ErrOf(inbox.On(s).RegisterDevice(ctx, who, "token-7"))
 		},
-		"recipient_in_order": recipients(everybody),
+		"recipient_in_order": recipients(roomtest.Everybody),
 		"source_row_failed":  func(ctx context.Context) error { _, _, err := relay.On(s).SourceState(ctx, "orders"); return err },
 		"source_row_held": func(ctx context.Context) error {
-			return errOfTwo(relay.On(s).KnownRows(ctx, "orders", []string{"7"}, []int64{7}))
+			return roomtest.ErrOfTwo(relay.On(s).KnownRows(ctx, "orders", []string{"7"}, []int64{7}))
 		},
-		"recipient_suppression_since": func(ctx context.Context) error { return errOf(r.Suppressions(ctx, report.SuppressionFilter{}, 20)) },
+		"recipient_suppression_since": func(ctx context.Context) error {
+			return roomtest.ErrOf(r.Suppressions(ctx, report.SuppressionFilter{}, 20))
+		},
 	}
 }
 
@@ -239,21 +244,23 @@ func TestLatestEventsByIndex(t *testing.T) {
 		part bool // of the index
 		two  bool // statements: the first one finds the end of the search
 	}{
-		"list": {ask: func(r report.Reader) error { return errOf(r.LatestEvents(t.Context(), report.EventFilter{}, "", 50)) }},
+		"list": {ask: func(r report.Reader) error {
+			return roomtest.ErrOf(r.LatestEvents(t.Context(), report.EventFilter{}, "", 50))
+		}},
 		"check": {ask: func(r report.Reader) error {
-			return errOf(r.RecentTypes(t.Context(), 7*24*time.Hour, []string{notification.HeraldSource}))
+			return roomtest.ErrOf(r.RecentTypes(t.Context(), 7*24*time.Hour, []string{notification.HeraldSource}))
 		}, part: true},
 		"later page": {ask: func(r report.Reader) error {
-			return errOf(r.LatestEvents(t.Context(), report.EventFilter{}, "evt-9000", 50))
+			return roomtest.ErrOf(r.LatestEvents(t.Context(), report.EventFilter{}, "evt-9000", 50))
 		}, part: true},
 		"rare type": {ask: func(r report.Reader) error {
-			return errOf(r.LatestEvents(t.Context(), report.EventFilter{Type: "RARE"}, "evt-9000", 50))
+			return roomtest.ErrOf(r.LatestEvents(t.Context(), report.EventFilter{Type: "RARE"}, "evt-9000", 50))
 		}, part: true, two: true},
 		"rare aggregate": {ask: func(r report.Reader) error {
-			return errOf(r.LatestEvents(t.Context(), report.EventFilter{Aggregate: notification.Entity{Type: "ADMIN", ID: "2"}, Since: time.Now().Add(-24 * time.Hour)}, "", 50))
+			return roomtest.ErrOf(r.LatestEvents(t.Context(), report.EventFilter{Aggregate: notification.Entity{Type: "ADMIN", ID: "2"}, Since: time.Now().Add(-24 * time.Hour)}, "", 50))
 		}, part: true, two: true},
 	} {
-		plans := allPlansOf(t, s, func(s *db.DB) error { return tt.ask(report.Reader{Pool: s.Pool, Searched: 1000}) })
+		plans := roomtest.AllPlansOf(t, s, func(s *db.DB) error { return tt.ask(report.Reader{Pool: s.Pool, Searched: 1000}) })
 		if tt.two {
 			require.Regexp(t, `(?s)^Index Scan.*event_outbox_latest on event_outbox e\b`, plans[len(plans)-2], name)
 		}
@@ -270,7 +277,7 @@ func TestDeliveriesOfAnEventByIndex(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	plant(t, s, 20_000, map[string]string{"event_id": "CASE WHEN i <= 10000 THEN 'broadcast' ELSE 'e' || i END"})
+	roomtest.Plant(t, s, 20_000, map[string]string{"event_id": "CASE WHEN i <= 10000 THEN 'broadcast' ELSE 'e' || i END"})
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	all := report.DeliveryFilter{EventID: "broadcast"}
 	sent := report.DeliveryFilter{EventID: "broadcast", Statuses: []notification.Status{notification.Sent}}
@@ -285,8 +292,8 @@ func TestDeliveriesOfAnEventByIndex(t *testing.T) {
 		{filter: all, after: "d5000", want: ofEvent + `::text\)` + after},
 		{filter: sent, after: "d5000", want: ofEvent + `::text\)` + after + through, sort: true},
 	} {
-		plans := allPlansOf(t, s, func(s *db.DB) error {
-			return errOf(report.Reader{Pool: s.Pool, Searched: 1000}.LatestDeliveries(t.Context(), tt.filter, tt.after, 50))
+		plans := roomtest.AllPlansOf(t, s, func(s *db.DB) error {
+			return roomtest.ErrOf(report.Reader{Pool: s.Pool, Searched: 1000}.LatestDeliveries(t.Context(), tt.filter, tt.after, 50))
 		})
 		plan := plans[len(plans)-1]
 		if tt.sort {

@@ -24,6 +24,7 @@ import (
 	"herald/internal/person"
 	"herald/internal/planner"
 	"herald/internal/receipts"
+	"herald/internal/roomtest"
 )
 
 // contended are 16 mails and 16 WEBSOCKET messages about the events v1 to v4 to staff 10 to 13, which
@@ -54,7 +55,7 @@ func contendedIDs() (ids []string) {
 var lockers = map[string]func(ctx context.Context, s *db.DB) error{
 	"plan": func(ctx context.Context, s *db.DB) error {
 		v5 := notification.Event{ID: "v5", Type: "ORDER_STATUS", CollapseKey: "order-7"}
-		return planner.On(s).SavePlan(ctx, v5, mapped([]string{"13", "12", "11", "10"}, func(id string) notification.DecidedRecipient { return version(v5, id, notification.SMS) }))
+		return planner.On(s).SavePlan(ctx, v5, roomtest.Mapped([]string{"13", "12", "11", "10"}, func(id string) notification.DecidedRecipient { return roomtest.Version(v5, id, notification.SMS) }))
 	},
 	"locked plan": func(ctx context.Context, s *db.DB) error {
 		v5 := notification.Event{ID: "v5", Type: "ORDER_STATUS", CollapseKey: "order-7"}
@@ -62,59 +63,59 @@ var lockers = map[string]func(ctx context.Context, s *db.DB) error{
 		var decided []notification.DecidedRecipient
 		for _, id := range []string{"13", "12", "11", "10"} {
 			page.Recipients = append(page.Recipients, notification.Recipient{UserType: notification.RestaurantUser, Who: "staff", UserID: id})
-			decided = append(decided, version(v5, id, notification.SMS))
+			decided = append(decided, roomtest.Version(v5, id, notification.SMS))
 		}
-		keys := mapped(page.Recipients, func(r notification.Recipient) notification.Throttle { return smsKey("v5", r.UserID) })
+		keys := roomtest.Mapped(page.Recipients, func(r notification.Recipient) notification.Throttle { return smsKey("v5", r.UserID) })
 		return planner.On(s).SaveLockedPlan(ctx, v5, page, keys, func(notification.Used) ([]notification.DecidedRecipient, error) { return decided, nil })
 	},
 	"follow": func(ctx context.Context, s *db.DB) error {
 		key := smsKey("v2", "10")
 		_, err := escalation.On(s).Follow(ctx, notification.EscalationKey{DeliveryID: "v2-staff10-EMAIL", To: notification.SMS, Throttle: &key}, func(notification.Escalating) *notification.DecidedRecipient {
-			follower := version(notification.Event{ID: "v2"}, "10", notification.SMS)
+			follower := roomtest.Version(notification.Event{ID: "v2"}, "10", notification.SMS)
 			return &follower
 		})
 		return err
 	},
 	"begin": func(ctx context.Context, s *db.DB) error {
-		return errOf(attempt.On(s).BeginAttempts(ctx, notification.Begin{DeliveryIDs: contendedIDs(), Owner: "p", Lease: time.Minute}))
+		return roomtest.ErrOf(attempt.On(s).BeginAttempts(ctx, notification.Begin{DeliveryIDs: contendedIDs(), Owner: "p", Lease: time.Minute}))
 	},
 	"end": func(ctx context.Context, s *db.DB) error {
-		return errOf(attempt.On(s).EndAttempts(ctx, mapped(contendedIDs(), func(id string) notification.AttemptResult {
+		return roomtest.ErrOf(attempt.On(s).EndAttempts(ctx, roomtest.Mapped(contendedIDs(), func(id string) notification.AttemptResult {
 			return notification.AttemptResult{DeliveryID: id, Number: 1, Owner: "o", Outcome: notification.OutcomeRefused, Detail: "no", GiveUp: true}
 		})))
 	},
 	"release": func(ctx context.Context, s *db.DB) error {
-		return attempt.On(s).ReleaseAttempts(ctx, mapped(contendedIDs(), func(id string) notification.Attempt {
+		return attempt.On(s).ReleaseAttempts(ctx, roomtest.Mapped(contendedIDs(), func(id string) notification.Attempt {
 			return notification.Attempt{Owner: "o", Message: notification.Message{DeliveryID: id}}
 		}))
 	},
 	"seal": func(ctx context.Context, s *db.DB) error {
-		return errOf(attempt.On(s).SealDigest(ctx, notification.Sealing{
+		return roomtest.ErrOf(attempt.On(s).SealDigest(ctx, notification.Sealing{
 			DigestID: "digest-2", Key: notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "ORDER_STATUS"},
 			Fits: func(notification.Digest, []notification.DigestItem) bool { return true },
 		}))
 	},
 	"give up a digest": func(ctx context.Context, s *db.DB) error {
-		return errOf(attempt.On(s).GiveUpDigest(ctx, "digest-1", notification.Failed, "no"))
+		return roomtest.ErrOf(attempt.On(s).GiveUpDigest(ctx, "digest-1", notification.Failed, "no"))
 	},
 	"cancel": func(ctx context.Context, s *db.DB) error {
-		return errOfTwo(event.On(s).CancelPart(ctx, contendedPart, notification.CancelledInTemporal, 100))
+		return roomtest.ErrOfTwo(event.On(s).CancelPart(ctx, contendedPart, notification.CancelledInTemporal, 100))
 	},
 	"claim failures": func(ctx context.Context, s *db.DB) error {
-		return errOfTwo(attempt.On(s).ClaimFailed(ctx, contendedPart, 10, 10))
+		return roomtest.ErrOfTwo(attempt.On(s).ClaimFailed(ctx, contendedPart, 10, 10))
 	},
 	"reopen failures": func(ctx context.Context, s *db.DB) error { return attempt.On(s).ReopenFailed(ctx, contendedPart) },
 	"merge": func(ctx context.Context, s *db.DB) error {
-		return errOf(person.On(s).MergeTable(ctx, staff("10"), staff("99"), person.DeliveryTable))
+		return roomtest.ErrOf(person.On(s).MergeTable(ctx, roomtest.Staff("10"), roomtest.Staff("99"), person.DeliveryTable))
 	},
 	"merge throttles": func(ctx context.Context, s *db.DB) error {
-		return errOf(person.On(s).MergeTable(ctx, staff("10"), staff("99"), "throttle"))
+		return roomtest.ErrOf(person.On(s).MergeTable(ctx, roomtest.Staff("10"), roomtest.Staff("99"), "throttle"))
 	},
 	"erase throttles": func(ctx context.Context, s *db.DB) error {
-		return errOf(person.On(s).ErasePerson(ctx, staff("10"), "throttle"))
+		return roomtest.ErrOf(person.On(s).ErasePerson(ctx, roomtest.Staff("10"), "throttle"))
 	},
 	"receipts": func(ctx context.Context, s *db.DB) error {
-		return errOf(receipts.On(s).RecordReceipts(ctx, mapped(contendedIDs(), func(id string) notification.Receipt {
+		return roomtest.ErrOf(receipts.On(s).RecordReceipts(ctx, roomtest.Mapped(contendedIDs(), func(id string) notification.Receipt {
 			return notification.Receipt{Provider: "sendgrid", ID: id, DeliveryID: id, At: time.Now(), Word: "bounce", Status: notification.Failed}
 		})))
 	},
@@ -123,8 +124,8 @@ var lockers = map[string]func(ctx context.Context, s *db.DB) error{
 		if err != nil {
 			return err
 		}
-		return inbox.On(s).MarkDelivered(ctx, mapped(ids, func(id int64) notification.Acknowledgement {
-			return notification.Acknowledgement{ID: id, RecipientKey: staff("10")}
+		return inbox.On(s).MarkDelivered(ctx, roomtest.Mapped(ids, func(id int64) notification.Acknowledgement {
+			return notification.Acknowledgement{ID: id, RecipientKey: roomtest.Staff("10")}
 		}))
 	},
 	"read all": func(ctx context.Context, s *db.DB) error {
@@ -132,13 +133,13 @@ var lockers = map[string]func(ctx context.Context, s *db.DB) error{
 		if err != nil {
 			return err
 		}
-		if err = inbox.On(s).MarkAllRead(ctx, staff("10"), last); errors.Is(err, notification.ErrNoNotification) {
+		if err = inbox.On(s).MarkAllRead(ctx, roomtest.Staff("10"), last); errors.Is(err, notification.ErrNoNotification) {
 			return nil // it was merged
 		}
 		return err
 	},
 	"erase": func(ctx context.Context, s *db.DB) error {
-		return errOf(person.On(s).EraseDeliveries(ctx, staff("10"), 0))
+		return roomtest.ErrOf(person.On(s).EraseDeliveries(ctx, roomtest.Staff("10"), 0))
 	},
 }
 

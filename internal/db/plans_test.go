@@ -1,11 +1,9 @@
 package db_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,45 +19,8 @@ import (
 	"herald/internal/notification"
 	"herald/internal/planner"
 	"herald/internal/receipts"
+	"herald/internal/roomtest"
 )
-
-// statements records the statements of a store.
-type statements struct {
-	mu    sync.Mutex
-	heard []pgx.TraceQueryStartData
-}
-
-func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.heard = append(s.heard, data)
-	return ctx
-}
-
-func (*statements) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return ctx
-}
-
-func (s *statements) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.heard = append(s.heard, pgx.TraceQueryStartData{SQL: data.SQL, Args: data.Args})
-}
-
-func (*statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
-
-func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-// heard returns a second store on the database of s, and a record of its statements.
-func heard(t *testing.T, s *db.DB) (*db.DB, *statements) {
-	t.Helper()
-	of := &statements{}
-	config := s.Pool.Config()
-	config.ConnConfig.Tracer = of
-	pool := must(pgxpool.NewWithConfig(t.Context(), config))(t)
-	t.Cleanup(pool.Close)
-	return &db.DB{Pool: pool}, of
-}
 
 // planNode is a part of a plan.
 type planNode struct {
@@ -93,19 +54,19 @@ func TestInboxReadsByIndex(t *testing.T) {
 	t.Parallel()
 
 	s, ctx := postgrestest.New(t), t.Context()
-	plantInbox(t, s, 40_000, map[string]string{
+	roomtest.PlantInbox(t, s, 40_000, map[string]string{
 		"user_id": "CASE WHEN i % 4 = 0 THEN '10' ELSE (20 + i % 2000)::text END", "channel": "CASE WHEN i % 3 = 0 THEN 'EMAIL' ELSE 'WEBSOCKET' END",
 		"read_at": "CASE WHEN i % 50 <> 0 THEN '2026-11-22 08:00Z'::timestamptz END",
 	})
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
-	listening, asked := heard(t, s)
+	listening, asked := roomtest.Heard(t, s)
 	const newest, unread = "notification_inbox_newest", "notification_unread_newest"
-	middle := notification.InboxPosition{AvailableAt: inboxStart.Add(20_000 * time.Second), ID: 20_000}
+	middle := notification.InboxPosition{AvailableAt: roomtest.InboxStart.Add(20_000 * time.Second), ID: 20_000}
 
 	for _, userID := range []string{"10", "21", "nobody"} {
 		who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: userID}
 		one := func() int64 {
-			page := must(inbox.On(s).InboxAfter(ctx, who, middle, false, 1))(t)
+			page := roomtest.Must(inbox.On(s).InboxAfter(ctx, who, middle, false, 1))(t)
 			if len(page.Items) == 0 {
 				return 404
 			}
@@ -118,18 +79,20 @@ func TestInboxReadsByIndex(t *testing.T) {
 			from  bool   // starts from a position
 		}{
 			{name: "page", ask: func() error {
-				return errOf(inbox.On(listening).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
+				return roomtest.ErrOf(inbox.On(listening).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
 			}, index: newest},
 			{name: "later page", ask: func() error {
-				return errOf(inbox.On(listening).InboxPage(ctx, who, notification.InboxFilter{Before: one, Limit: 20}))
+				return roomtest.ErrOf(inbox.On(listening).InboxPage(ctx, who, notification.InboxFilter{Before: one, Limit: 20}))
 			}, index: newest, from: true},
 			{name: "unread page", ask: func() error {
-				return errOf(inbox.On(listening).InboxPage(ctx, who, notification.InboxFilter{Unread: true, Limit: 20}))
+				return roomtest.ErrOf(inbox.On(listening).InboxPage(ctx, who, notification.InboxFilter{Unread: true, Limit: 20}))
 			}, index: unread},
-			{name: "catch-up", ask: func() error { return errOf(inbox.On(listening).InboxAfter(ctx, who, middle, false, 100)) }, index: newest, from: true},
-			{name: "unread catch-up", ask: func() error { return errOf(inbox.On(listening).InboxAfter(ctx, who, middle, true, 100)) }, index: unread, from: true},
-			{name: "unread position", ask: func() error { return errOf(inbox.On(listening).UnreadPosition(ctx, who, notification.MaxUnread)) }, index: unread},
-			{name: "count", ask: func() error { return errOf(inbox.On(listening).Unread(ctx, who)) }, index: unread},
+			{name: "catch-up", ask: func() error { return roomtest.ErrOf(inbox.On(listening).InboxAfter(ctx, who, middle, false, 100)) }, index: newest, from: true},
+			{name: "unread catch-up", ask: func() error { return roomtest.ErrOf(inbox.On(listening).InboxAfter(ctx, who, middle, true, 100)) }, index: unread, from: true},
+			{name: "unread position", ask: func() error {
+				return roomtest.ErrOf(inbox.On(listening).UnreadPosition(ctx, who, notification.MaxUnread))
+			}, index: unread},
+			{name: "count", ask: func() error { return roomtest.ErrOf(inbox.On(listening).Unread(ctx, who)) }, index: unread},
 			{name: "read", ask: func() error { return inbox.On(listening).MarkRead(ctx, who, one) }},
 			{name: "all read", ask: func() error { return inbox.On(listening).MarkAllRead(ctx, who, one) }, index: unread, from: true},
 			{name: "acknowledged", ask: func() error {
@@ -137,12 +100,12 @@ func TestInboxReadsByIndex(t *testing.T) {
 			}},
 		}
 		for _, tt := range tests {
-			asked.heard = nil
+			asked.All = nil
 			if err := tt.ask(); userID != "nobody" {
 				require.NoError(t, err, tt.name)
 			}
-			require.NotEmpty(t, asked.heard, tt.name)
-			for _, statement := range asked.heard {
+			require.NotEmpty(t, asked.All, tt.name)
+			for _, statement := range asked.All {
 				requireIndex(t, s, tt.name+" of "+userID, statement, tt.index, tt.from)
 			}
 		}
@@ -179,14 +142,14 @@ func TestPlansAreKept(t *testing.T) {
 
 	const rounds = 12 // Postgres plans the first five of a connection anew in any case
 	s := postgrestest.New(t)
-	plant(t, s, 5000, map[string]string{"event_id": "'broadcast'"})
+	roomtest.Plant(t, s, 5000, map[string]string{"event_id": "'broadcast'"})
 	for i := range rounds {
-		emitEvent(t, s, fmt.Sprint("evt-", i))
+		roomtest.EmitEvent(t, s, fmt.Sprint("evt-", i))
 	}
 	postgrestest.Exec(t, s, "VACUUM ANALYZE")
 	config := s.Pool.Config()
 	config.MaxConns = 1 // plans belong to one connection
-	pool := must(pgxpool.NewWithConfig(t.Context(), config))(t)
+	pool := roomtest.Must(pgxpool.NewWithConfig(t.Context(), config))(t)
 	defer pool.Close()
 	one := &db.DB{Pool: pool}
 
@@ -212,14 +175,14 @@ func TestKeptPlansOfTablesThatGrow(t *testing.T) {
 	for _, table := range postgrestest.List(t, s, "SELECT quote_ident(relname) FROM pg_stat_user_tables") {
 		postgrestest.Exec(t, s, "ALTER TABLE "+table+" SET (autovacuum_enabled = false)")
 	}
-	plant(t, s, many, map[string]string{"event_id": "'sent-' || i", "delivery_id": "'s' || i", "attempt_count": "1", "status": "'SENT'", "sent_at": "now()"})
+	roomtest.Plant(t, s, many, map[string]string{"event_id": "'sent-' || i", "delivery_id": "'s' || i", "attempt_count": "1", "status": "'SENT'", "sent_at": "now()"})
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	for i := range 8 {
-		emitEvent(t, s, fmt.Sprint("evt-", i))
+		roomtest.EmitEvent(t, s, fmt.Sprint("evt-", i))
 		runEvent(t, one, fmt.Sprint("evt-", i))
 	}
-	emitMany(t, s, many)
-	plant(t, s, many, map[string]string{"attempt_count": "1"})
+	roomtest.EmitMany(t, s, many)
+	roomtest.Plant(t, s, many, map[string]string{"attempt_count": "1"})
 	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT 'd' || i, 1 FROM generate_series(1, $1::int) AS i", many)
 	read := func() map[string]int {
 		for _, session := range []*db.DB{one, s} { // both have written
@@ -236,7 +199,7 @@ func TestKeptPlansOfTablesThatGrow(t *testing.T) {
 	}
 	before := read()
 
-	emitEvent(t, s, "evt-last")
+	roomtest.EmitEvent(t, s, "evt-last")
 	runEvent(t, one, "evt-last")
 
 	for name, tuples := range read() {
@@ -248,25 +211,25 @@ func TestKeptPlansOfTablesThatGrow(t *testing.T) {
 func runEvent(t *testing.T, s *db.DB, eventID string) {
 	t.Helper()
 	ctx := t.Context()
-	must(planner.On(s).EventSetup(ctx, eventID))(t)
-	page := []notification.DecidedRecipient{toCustomer(eventID, "1"), toCustomer(eventID, "2"), toCustomer(eventID, "3")}
+	roomtest.Must(planner.On(s).EventSetup(ctx, eventID))(t)
+	page := []notification.DecidedRecipient{roomtest.ToCustomer(eventID, "1"), roomtest.ToCustomer(eventID, "2"), roomtest.ToCustomer(eventID, "3")}
 	require.NoError(t, planner.On(s).SavePlan(ctx, notification.Event{ID: eventID, Type: "T"}, page))
-	stored := must(attempt.On(s).Undelivered(ctx, eventID, 500))(t)
+	stored := roomtest.Must(attempt.On(s).Undelivered(ctx, eventID, 500))(t)
 	require.Len(t, stored, 3)
-	next := must(attempt.On(s).NextDeliveries(ctx, eventID, mails, notification.IDRange{}, "", 500))(t)
+	next := roomtest.Must(attempt.On(s).NextDeliveries(ctx, eventID, roomtest.MailLane, notification.IDRange{}, "", 500))(t)
 	ids := next.IDRange
-	part := notification.Part{EventID: eventID, Lane: mails, IDs: ids}
-	require.NoError(t, errOfTwo(attempt.On(s).LaneDeliveries(ctx, part, "", 250)))
+	part := notification.Part{EventID: eventID, Lane: roomtest.MailLane, IDs: ids}
+	require.NoError(t, roomtest.ErrOfTwo(attempt.On(s).LaneDeliveries(ctx, part, "", 250)))
 	alone := stored[0].DeliveryID
-	endAs(t, s, sentAt(beginAs(t, s, notification.Begin{DeliveryIDs: []string{alone}})[0].Number, alone)[0])
-	batch := must(attempt.On(s).BatchDeliveries(ctx, eventID, stored[0].Channel, ids))(t)
+	roomtest.EndAs(t, s, roomtest.SentAt(roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{alone}})[0].Number, alone)[0])
+	batch := roomtest.Must(attempt.On(s).BatchDeliveries(ctx, eventID, stored[0].Channel, ids))(t)
 	require.Len(t, batch, 2)
-	beginBatch(t, s, batch)
-	endGroup(t, s, sentAt(1, batch...))
-	must(attempt.On(s).HasRemainingRows(ctx, eventID, notification.Email, ids))(t)
-	require.NoError(t, errOfTwo(attempt.On(s).ClaimFailed(ctx, part, 1000, 250)))
-	require.NoError(t, errOfTwo(event.On(s).CancelPart(ctx, part, notification.CancelledInTemporal, 1000)))
-	must(event.On(s).FinishEvent(ctx, notification.EventEnd{EventID: eventID, Success: true}))(t)
+	roomtest.BeginBatch(t, s, batch)
+	roomtest.EndGroup(t, s, roomtest.SentAt(1, batch...))
+	roomtest.Must(attempt.On(s).HasRemainingRows(ctx, eventID, notification.Email, ids))(t)
+	require.NoError(t, roomtest.ErrOfTwo(attempt.On(s).ClaimFailed(ctx, part, 1000, 250)))
+	require.NoError(t, roomtest.ErrOfTwo(event.On(s).CancelPart(ctx, part, notification.CancelledInTemporal, 1000)))
+	roomtest.Must(event.On(s).FinishEvent(ctx, notification.EventEnd{EventID: eventID, Success: true}))(t)
 }
 
 // Among 40,000 deliveries, recording receipts reads only the deliveries that they name,
@@ -275,16 +238,16 @@ func TestReceiptsReadByIndex(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	plant(t, s, 40_000, map[string]string{"status": "'SENT'", "attempt_count": "1", "sent_at": "now()", "provider_message_id": "'m' || i", "digest_id": "CASE WHEN i % 10 = 0 THEN 'digest-' || i / 40 END"})
+	roomtest.Plant(t, s, 40_000, map[string]string{"status": "'SENT'", "attempt_count": "1", "sent_at": "now()", "provider_message_id": "'m' || i", "digest_id": "CASE WHEN i % 10 = 0 THEN 'digest-' || i / 40 END"})
 	postgrestest.Exec(t, s, `
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status)
 		SELECT 'sendgrid', 'r' || i, 'd' || i, 'm' || i, now(), 'processed'
 		FROM   generate_series(1, 40000) AS i`)
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification, delivery_receipt")
-	listening, asked := heard(t, s)
+	listening, asked := roomtest.Heard(t, s)
 	var given []notification.Receipt
 	for n := range 200 {
-		r := bounce(fmt.Sprint("b-", n))
+		r := roomtest.Bounce(fmt.Sprint("b-", n))
 		r.DeliveryID, r.MessageID = fmt.Sprint("d", n*7+1), fmt.Sprint("m", n*7+1)
 		if n%20 == 0 {
 			r.DeliveryID, r.MessageID = fmt.Sprint("digest-", n+1), ""
@@ -292,9 +255,9 @@ func TestReceiptsReadByIndex(t *testing.T) {
 		given = append(given, r)
 	}
 
-	require.Len(t, must(receipts.On(listening).RecordReceipts(t.Context(), given))(t), 200)
+	require.Len(t, roomtest.Must(receipts.On(listening).RecordReceipts(t.Context(), given))(t), 200)
 	read := map[string]int{}
-	for _, statement := range asked.heard {
+	for _, statement := range asked.All {
 		if len(statement.Args) == 0 {
 			continue // begin, commit
 		}

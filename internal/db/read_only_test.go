@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/roomtest"
 )
 
 const write = "INSERT INTO channel_turn VALUES (gen_random_uuid()::text, now())"
@@ -20,11 +21,11 @@ func TestReadOnlyDatabase(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	server := must(pgx.Connect(t.Context(), os.Getenv("DATABASE_URL")))(t)
+	server := roomtest.Must(pgx.Connect(t.Context(), os.Getenv("DATABASE_URL")))(t)
 	t.Cleanup(func() { _ = server.Close(t.Context()) })
 	set := func(sql string) {
 		name := pgx.Identifier{s.Pool.Config().ConnConfig.Database}.Sanitize()
-		must(server.Exec(t.Context(), "ALTER DATABASE "+name+" "+sql))(t)
+		roomtest.Must(server.Exec(t.Context(), "ALTER DATABASE "+name+" "+sql))(t)
 	}
 	set("SET default_transaction_read_only = on")
 	useAllConnections(t, s)
@@ -58,9 +59,9 @@ func useAllConnections(t *testing.T, s *db.DB, sql ...string) int32 {
 	all := s.Pool.Config().MaxConns
 	var used []*pgxpool.Conn
 	for range all {
-		conn := must(s.Pool.Acquire(t.Context()))(t)
+		conn := roomtest.Must(s.Pool.Acquire(t.Context()))(t)
 		for _, statement := range sql {
-			must(conn.Exec(t.Context(), statement))(t)
+			roomtest.Must(conn.Exec(t.Context(), statement))(t)
 		}
 		used = append(used, conn)
 	}

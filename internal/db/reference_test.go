@@ -16,6 +16,7 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
+	"herald/internal/roomtest"
 )
 
 // writeDocs makes TestReference write the comments into the document.
@@ -30,7 +31,7 @@ const reference = "../../docs/reference.md"
 func TestReference(t *testing.T) {
 	t.Parallel()
 
-	source := must(os.ReadFile(reference))(t)
+	source := roomtest.Must(os.ReadFile(reference))(t)
 	want := describe(t, string(source), relations(t, postgrestest.New(t)))
 	for _, decision := range notification.Decisions() {
 		require.Contains(t, want, "\n   * `"+string(decision)+"`: ")
@@ -213,8 +214,8 @@ const columnsQuery = `
 // relations returns the relations that Herald's migrations create, by name.
 func relations(t *testing.T, s *db.DB) []relation {
 	t.Helper()
-	rows := must(s.Pool.Query(t.Context(), columnsQuery))(t)
-	columns := must(pgx.CollectRows(rows, pgx.RowToStructByName[column]))(t)
+	rows := roomtest.Must(s.Pool.Query(t.Context(), columnsQuery))(t)
+	columns := roomtest.Must(pgx.CollectRows(rows, pgx.RowToStructByName[column]))(t)
 	var all []relation
 	for _, c := range columns {
 		require.NotEmpty(t, c.About, "there is no comment on %s", c.Relation)

@@ -34,6 +34,7 @@ import (
 	"herald/internal/receipts"
 	"herald/internal/relay"
 	"herald/internal/report"
+	"herald/internal/roomtest"
 	"herald/internal/suppression"
 )
 
@@ -45,8 +46,8 @@ func TestRolesMayRunTheirStatements(t *testing.T) {
 	s := postgrestest.New(t)
 	roles := newRoles(t, s)
 	producing := "GRANT SELECT, INSERT ON event_outbox TO herald_gateway" // docs/roles.md, with INGEST_AUDIENCE
-	postgrestest.Exec(t, s, roles.Replace(string(must(os.ReadFile("../../docs/roles.sql"))(t))+producing))
-	of := func(role string) (*db.DB, *statements) {
+	postgrestest.Exec(t, s, roles.Replace(string(roomtest.Must(os.ReadFile("../../docs/roles.sql"))(t))+producing))
+	of := func(role string) (*db.DB, *roomtest.Statements) {
 		return heardAs(t, s, roles.Replace("herald_"+role))
 	}
 
@@ -71,7 +72,7 @@ func TestRolesMayRunTheirStatements(t *testing.T) {
 	for _, room := range []any{inbox.On(browsers), preference.On(browsers), receipts.On(browsers), ingest.On(browsers)} {
 		requirePermission(t, browsers.Pool, room, heard, ownMethods(room))
 	}
-	require.NotEqual(t, noPermission, codeOf(errOf(planner.On(browsers).TypeSetup(t.Context(), "T"))))
+	require.NotEqual(t, noPermission, codeOf(roomtest.ErrOf(planner.On(browsers).TypeSetup(t.Context(), "T"))))
 
 	operator, heard := of("operator")
 	requirePermission(t, operator.Pool, operator, heard, methodsOf(reflect.TypeFor[*db.DB]()))
@@ -79,7 +80,7 @@ func TestRolesMayRunTheirStatements(t *testing.T) {
 		requirePermission(t, operator.Pool, room, heard, ownMethods(room))
 	}
 	for _, table := range []string{"user_notification_preferences", "user_category_preferences", "user_settings", "recipient_device", "throttle", "counted_message", "notification_decision", person.DeliveryTable} {
-		must(person.On(operator).MergeTable(t.Context(), customer7, notification.RecipientKey{UserType: notification.Customer, UserID: "8"}, table))(t)
+		roomtest.Must(person.On(operator).MergeTable(t.Context(), roomtest.Customer7, notification.RecipientKey{UserType: notification.Customer, UserID: "8"}, table))(t)
 	}
 	requirePermission(t, operator.Pool, report.Reader{Pool: operator.Pool}, heard, methodsOf(reflect.TypeFor[report.Reader]()))
 }
@@ -118,12 +119,12 @@ func newRoles(t *testing.T, s *db.DB) *strings.Replacer {
 }
 
 // heardAs returns a store of a role, and a record of its statements.
-func heardAs(t *testing.T, s *db.DB, role string) (*db.DB, *statements) {
+func heardAs(t *testing.T, s *db.DB, role string) (*db.DB, *roomtest.Statements) {
 	t.Helper()
-	of := &statements{}
+	of := &roomtest.Statements{}
 	config := s.Pool.Config()
 	config.ConnConfig.Tracer, config.ConnConfig.RuntimeParams["role"] = of, role
-	pool := must(pgxpool.NewWithConfig(t.Context(), config))(t)
+	pool := roomtest.Must(pgxpool.NewWithConfig(t.Context(), config))(t)
 	t.Cleanup(pool.Close)
 	return &db.DB{Pool: pool, AddressHash: func(string) []byte { return make([]byte, 32) }}, of
 }
@@ -150,14 +151,14 @@ func codeOf(err error) string {
 }
 
 // requirePermission calls methods. Each runs a statement, and none lacks a permission.
-func requirePermission(t *testing.T, pool *pgxpool.Pool, on any, heard *statements, names []string) {
+func requirePermission(t *testing.T, pool *pgxpool.Pool, on any, heard *roomtest.Statements, names []string) {
 	t.Helper()
 	for _, name := range names {
 		if !slices.Contains(untried, name) {
-			heard.heard = nil
+			heard.All = nil
 			err := call(t, pool, reflect.ValueOf(on).MethodByName(name))
 			require.NotEqual(t, noPermission, codeOf(err), "%T.%s: %v", on, name, err)
-			require.Greater(t, len(heard.heard), 1, "%T.%s", on, name) // more than begin
+			require.Greater(t, len(heard.All), 1, "%T.%s", on, name) // more than begin
 		}
 	}
 }
@@ -167,7 +168,7 @@ func call(t *testing.T, pool *pgxpool.Pool, method reflect.Value) (failed error)
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	tx := must(pool.Begin(ctx))(t)
+	tx := roomtest.Must(pool.Begin(ctx))(t)
 	defer func() { _ = tx.Rollback(ctx) }()
 	given := []reflect.Value{reflect.ValueOf(ctx), reflect.ValueOf(tx)}
 	var arguments []reflect.Value

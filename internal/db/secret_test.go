@@ -16,6 +16,7 @@ import (
 	"herald/internal/person"
 	"herald/internal/planner"
 	"herald/internal/receipts"
+	"herald/internal/roomtest"
 	"herald/internal/suppression"
 )
 
@@ -98,8 +99,8 @@ func agree(t *testing.T, s *db.DB, current, previous string) error {
 // reasonsOf returns the suppression reasons that a process finds for a customer.
 func reasonsOf(t *testing.T, process *db.DB, userID string) []notification.SuppressionReason {
 	t.Helper()
-	entry := must(planner.On(process).DirectoryEntry(t.Context(), notification.Customer, userID, nil))(t)
-	return mapped(entry.Recipient.Suppressions, func(s notification.Suppression) notification.SuppressionReason { return s.Reason })
+	entry := roomtest.Must(planner.On(process).DirectoryEntry(t.Context(), notification.Customer, userID, nil))(t)
+	return roomtest.Mapped(entry.Recipient.Suppressions, func(s notification.Suppression) notification.SuppressionReason { return s.Reason })
 }
 
 func answer(t *testing.T, process *db.DB, number string, lifted bool) {
@@ -116,7 +117,7 @@ func rotating(t *testing.T) (before, after *db.DB) {
 	t.Helper()
 	s := postgrestest.New(t)
 	for i := range 20 {
-		addRecipient(t, s, notification.Customer, fmt.Sprint(i))
+		roomtest.AddRecipient(t, s, notification.Customer, fmt.Sprint(i))
 		postgrestest.Exec(t, s, "UPDATE recipient SET phone = $1 WHERE user_id = $2", number(i), fmt.Sprint(i))
 	}
 	return started(t, s, "old", ""), started(t, s, "new", "old")
@@ -142,7 +143,7 @@ func TestSecretsOverlap(t *testing.T) {
 		require.Empty(t, reasonsOf(t, process, "2"))
 	}
 	require.NoError(t, suppression.On(after).Suppress(t.Context(), notification.SMS, number(4), notification.SuppressedInvalid, ""))
-	require.Equal(t, []notification.SuppressionReason{notification.SuppressedInvalid}, must(suppression.On(after).Unsuppress(t.Context(), notification.SMS, number(4), ""))(t))
+	require.Equal(t, []notification.SuppressionReason{notification.SuppressedInvalid}, roomtest.Must(suppression.On(after).Unsuppress(t.Context(), notification.SMS, number(4), ""))(t))
 	require.Zero(t, postgrestest.Get[int](t, after, "SELECT count(*) FROM recipient_suppression"))
 }
 
@@ -165,13 +166,13 @@ func TestRekey(t *testing.T) {
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address)
 		VALUES ('evt-1', 'T', 'CUSTOMER', '9', 'SMS', 'evt-1-customer9-SMS', '', '', $1)`, number(9))
 
-	planned := must(person.On(after).Rekey(t.Context(), true, func(person.Rekeying) {}))(t)
+	planned := roomtest.Must(person.On(after).Rekey(t.Context(), true, func(person.Rekeying) {}))(t)
 	require.Equal(t, 9, planned.Moved, "all except number 5, which is under both secrets, and an unknown address: %+v", planned)
 	require.Equal(t, 1, planned.Remaining)
 	require.NoError(t, agree(t, after, "old", ""), "a dry run changes nothing")
 
 	pages := 0
-	done := must(person.On(after).Rekey(t.Context(), false, func(person.Rekeying) { pages++ }))(t)
+	done := roomtest.Must(person.On(after).Rekey(t.Context(), false, func(person.Rekeying) { pages++ }))(t)
 	require.Equal(t, person.Rekeying{Recipients: 20, Notifications: done.Notifications, Moved: done.Moved, Remaining: 1}, done)
 	require.Equal(t, 2, pages, "one of recipients, one of notifications")
 	require.Equal(t, 1, done.Notifications)
@@ -183,8 +184,8 @@ func TestRekey(t *testing.T) {
 	requireMismatch(t, after, "third", "new", db.SecretUnknown)
 
 	require.NoError(t, suppression.On(after).Suppress(t.Context(), notification.SMS, "+390000000003", notification.SuppressedOptOut, ""))
-	must(suppression.On(after).Unsuppress(t.Context(), notification.SMS, "+390000000002", ""))(t)
-	done = must(person.On(after).Rekey(t.Context(), false, func(person.Rekeying) {}))(t)
+	roomtest.Must(suppression.On(after).Unsuppress(t.Context(), notification.SMS, "+390000000002", ""))(t)
+	done = roomtest.Must(person.On(after).Rekey(t.Context(), false, func(person.Rekeying) {}))(t)
 	require.True(t, done.Retired, "%+v", done)
 	alone := started(t, after, "new", "")
 	for i := range 9 {
@@ -202,8 +203,8 @@ func TestLiftDuringARekey(t *testing.T) {
 	before, after := rotating(t)
 	answer(t, before, number(1), false)
 	tx := postgrestest.OpenTx(t, after, "SELECT pg_advisory_xact_lock(hashtextextended('herald recipient_suppression', 0))")
-	must(tx.Exec(t.Context(), "UPDATE recipient_suppression SET address_hash = $1, secret = 'new'", keyOf("new").Hash(number(1))))(t)
-	commitDuring(t, before, tx, func() error {
+	roomtest.Must(tx.Exec(t.Context(), "UPDATE recipient_suppression SET address_hash = $1, secret = 'new'", keyOf("new").Hash(number(1))))(t)
+	roomtest.CommitDuring(t, before, tx, func() error {
 		return receipts.On(after).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: number(1), Lifted: true})
 	})
 	require.Empty(t, reasonsOf(t, after, "1"))

@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/roomtest"
 )
 
 // Events cannot use up the connections of deliveries. Here they hold all their connections,
@@ -17,7 +18,7 @@ import (
 func TestOpenTwo(t *testing.T) {
 	t.Parallel()
 
-	s := newWith(t, planMail)
+	s := roomtest.New(t, roomtest.PlanMail)
 	url := s.Pool.Config().ConnString()
 	events, deliveries, err := db.OpenTwo(t.Context(), url, "events", "deliveries")
 	require.NoError(t, err)
@@ -26,7 +27,7 @@ func TestOpenTwo(t *testing.T) {
 	all := events.Pool.Config().MaxConns
 	require.Equal(t, s.Pool.Config().MaxConns, all+deliveries.Pool.Config().MaxConns)
 	for range all {
-		conn := must(events.Pool.Acquire(t.Context()))(t)
+		conn := roomtest.Must(events.Pool.Acquire(t.Context()))(t)
 		defer conn.Release()
 	}
 	busy, cancel := context.WithTimeout(t.Context(), time.Millisecond)

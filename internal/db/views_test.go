@@ -9,6 +9,7 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/roomtest"
 )
 
 func columns(t *testing.T, s *db.DB, relation string) []string {
@@ -60,20 +61,20 @@ func TestCompatibilityViews(t *testing.T) {
 	}{
 		{name: "waits for its turn", channel: "EMAIL", status: "PENDING", times: times{}, outbox: "PENDING", next: &noon, retried: true},
 		{name: "waits for a time", channel: "SMS", status: "PENDING", times: times{after: &later}, outbox: "PENDING", next: &later, retried: true},
-		{name: "backs off", channel: "EMAIL", status: "PENDING", lastError: ptr("busy"), times: times{again: &later}, outbox: "PENDING", next: &later, retried: true},
-		{name: "backs off after a wait", channel: "PUSH", status: "PENDING", lastError: ptr("busy"), times: times{after: &later, again: &latest}, outbox: "PENDING", next: &latest, retried: true},
-		{name: "ended after a back-off", channel: "EMAIL", status: "FAILED", lastError: ptr("refused"), times: times{again: &later}, outbox: "FAILED", send: ptr("FAILED"), retried: true},
-		{name: "sent", channel: "PUSH", status: "SENT", times: times{sent: &sent}, outbox: "PUBLISHED", send: ptr("SENT"), retried: true},
-		{name: "delivered", channel: "SMS", status: "DELIVERED", times: times{sent: &sent, delivered: &delivered}, outbox: "DELIVERED", send: ptr("SENT"), retried: true},
-		{name: "failed", channel: "EMAIL", status: "FAILED", lastError: ptr("refused"), times: times{}, outbox: "FAILED", send: ptr("FAILED"), retried: true},
-		{name: "cancelled", channel: "EMAIL", status: "CANCELLED", lastError: ptr("cancelled"), times: times{}, outbox: "FAILED", send: ptr("FAILED"), retried: true},
+		{name: "backs off", channel: "EMAIL", status: "PENDING", lastError: new("busy"), times: times{again: &later}, outbox: "PENDING", next: &later, retried: true},
+		{name: "backs off after a wait", channel: "PUSH", status: "PENDING", lastError: new("busy"), times: times{after: &later, again: &latest}, outbox: "PENDING", next: &latest, retried: true},
+		{name: "ended after a back-off", channel: "EMAIL", status: "FAILED", lastError: new("refused"), times: times{again: &later}, outbox: "FAILED", send: new("FAILED"), retried: true},
+		{name: "sent", channel: "PUSH", status: "SENT", times: times{sent: &sent}, outbox: "PUBLISHED", send: new("SENT"), retried: true},
+		{name: "delivered", channel: "SMS", status: "DELIVERED", times: times{sent: &sent, delivered: &delivered}, outbox: "DELIVERED", send: new("SENT"), retried: true},
+		{name: "failed", channel: "EMAIL", status: "FAILED", lastError: new("refused"), times: times{}, outbox: "FAILED", send: new("FAILED"), retried: true},
+		{name: "cancelled", channel: "EMAIL", status: "CANCELLED", lastError: new("cancelled"), times: times{}, outbox: "FAILED", send: new("FAILED"), retried: true},
 		{name: "never retried", channel: "WEBSOCKET", status: "SENT", times: times{sent: &sent}, outbox: "PUBLISHED"},
-		{name: "never retried, over another channel", channel: "SLACK", status: "FAILED", lastError: ptr("refused"), times: times{}, outbox: "FAILED"},
+		{name: "never retried, over another channel", channel: "SLACK", status: "FAILED", lastError: new("refused"), times: times{}, outbox: "FAILED"},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			empty(t, s)
+			roomtest.Empty(t, s)
 			postgrestest.Exec(t, s, insertShown, "CUSTOMER", tt.channel, tt.status, tt.lastError, tt.times.after, tt.times.sent, tt.times.delivered)
 			postgrestest.Exec(t, s, "UPDATE notification SET next_attempt_at = $1", tt.times.again)
 			id := postgrestest.Get[int64](t, s, "SELECT id FROM notification")
@@ -105,8 +106,8 @@ func value[T any](p *T) any {
 // only reads the single row of a relation, with its times in UTC.
 func only(t *testing.T, s *db.DB, relation string) map[string]any {
 	t.Helper()
-	rows := must(s.Pool.Query(t.Context(), "SELECT * FROM "+relation))(t)
-	row := must(pgx.CollectExactlyOneRow(rows, pgx.RowToMap))(t)
+	rows := roomtest.Must(s.Pool.Query(t.Context(), "SELECT * FROM "+relation))(t)
+	row := roomtest.Must(pgx.CollectExactlyOneRow(rows, pgx.RowToMap))(t)
 	for name, value := range row {
 		if at, ok := value.(time.Time); ok {
 			row[name] = at.UTC()
@@ -128,7 +129,7 @@ func TestCompatibilityViewsAreReadOnly(t *testing.T) {
 			"DELETE FROM " + view,
 			"DELETE FROM " + view + " WHERE id = 404",
 		} {
-			require.ErrorContains(t, errOf(s.Pool.Exec(t.Context(), change)), "view "+view+" is read-only", change)
+			require.ErrorContains(t, roomtest.ErrOf(s.Pool.Exec(t.Context(), change)), "view "+view+" is read-only", change)
 		}
 	}
 	require.Equal(t, "address", postgrestest.Get[string](t, s, "SELECT recipient_address FROM notification"))

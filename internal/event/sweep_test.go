@@ -1,0 +1,222 @@
+package event_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/attempt"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
+	"herald/internal/event"
+	"herald/internal/notification"
+	"herald/internal/roomtest"
+)
+
+const quarter = 15 * time.Minute
+
+// process writes n events that have been PROCESSING for age.
+func process(t *testing.T, s *db.DB, n int, age string) {
+	t.Helper()
+	roomtest.Emit(t, s, n)
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET status = 'PROCESSED', published_at = now()")
+	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, created_at) SELECT event_id, now() - $1::interval FROM event_outbox", age)
+}
+
+func TestStuckEvents(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 6, "16 minutes")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET correlation_id = 'c-1' WHERE event_id = 'evt-1'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET restarts = 2 WHERE event_id = 'evt-1'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-2'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'FAILED' WHERE event_id = 'evt-3'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET created_at = now() - interval '14 minutes' WHERE event_id = 'evt-4'")
+	postgrestest.Exec(t, s, "DELETE FROM event_outbox WHERE event_id = 'evt-5'")
+
+	first, next, err := event.On(s).StuckEvents(t.Context(), "", false, quarter, 2)
+	require.NoError(t, err)
+	require.Equal(t, "evt-5", next)
+	rest, next, err := event.On(s).StuckEvents(t.Context(), next, false, quarter, 2)
+	require.NoError(t, err)
+	require.Empty(t, next)
+
+	pending := notification.PendingEvent{ID: "evt-1", Source: notification.HeraldSource, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c-1"}
+	require.Equal(t, []notification.StuckEvent{
+		{PendingEvent: pending, Restarts: 2},
+		{PendingEvent: notification.PendingEvent{ID: "evt-5"}, Purged: true},
+	}, first)
+	require.Len(t, rest, 1)
+	require.Equal(t, "evt-6", rest[0].ID)
+}
+
+// An event waits by design while none of its deliveries is due.
+func TestStuckEventsThatWait(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 1, "1 hour")
+	postgrestest.Exec(t, s, `
+		INSERT INTO event_type_channel_routing (event_type, channel_type, digest_window)
+		VALUES ('RESERVATION_REQUESTED', 'EMAIL', '1 day'), ('RESERVATION_REQUESTED', 'SMS', '1 day')`)
+	postgrestest.Exec(t, s, "INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'SMS', '2 hours', 'READ')")
+	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email)), roomtest.Decided("11", roomtest.Planned(notification.Email)))
+	const first, second = "UPDATE notification SET %s WHERE user_id = '10'", "UPDATE notification SET %s WHERE user_id = '11'"
+	const pending = "status = 'PENDING', sent_at = NULL, send_after = NULL, next_attempt_at = NULL, strategy = 'IMMEDIATE', escalates = false, created_at = now() - interval '1 hour'"
+	const deferred = "next_attempt_at = now() + interval '1 hour'"
+	const sent, later, digest = "status = 'SENT', sent_at = now()", "send_after = now() + interval '1 hour'", "strategy = 'AGGREGATE'"
+	const escalates, longAgo, past = "escalates = true, status = 'SENT', sent_at = now()", "created_at = now() - interval '3 days'", "send_after = now() - interval '1 second'"
+	for _, tt := range []struct {
+		one, two string
+		waits    bool
+	}{
+		{one: pending, two: pending},
+		{one: sent, two: sent},
+		{one: later, two: later, waits: true},
+		{one: later, two: sent, waits: true},
+		{one: deferred, two: sent, waits: true},
+		{one: deferred, two: pending},
+		{one: later, two: pending},
+		{one: digest + ", created_at = now() - interval '3 days', next_attempt_at = now() + interval '1 hour'", two: sent, waits: true},
+		{one: past, two: sent},
+		{one: digest, two: sent, waits: true},
+		{one: digest + ", " + longAgo, two: sent},
+		{one: escalates, two: sent, waits: true},
+		{one: escalates, two: pending},
+		{one: escalates + ", " + longAgo, two: sent},
+		{one: escalates + ", " + later + ", " + longAgo, two: sent, waits: true},
+	} {
+		postgrestest.Exec(t, s, "UPDATE notification SET "+pending)
+		postgrestest.Exec(t, s, fmt.Sprintf(first, tt.one))
+		postgrestest.Exec(t, s, fmt.Sprintf(second, tt.two))
+		for _, waiting := range []bool{true, false} {
+			events, next, err := event.On(s).StuckEvents(t.Context(), "", waiting, quarter, 10)
+			require.NoError(t, err)
+			require.Empty(t, next)
+			require.Equal(t, waiting == tt.waits, len(events) == 1, "%v", tt)
+		}
+	}
+}
+
+func TestStuckDeliveries(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 1, "1 hour")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
+	delayed, digest := roomtest.Planned(notification.SMS), roomtest.Planned(notification.Push)
+	delayed.Strategy, delayed.SendAfter, digest.Strategy = notification.Delayed, time.Now().Add(24*time.Hour), notification.Aggregate
+	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email), delayed, digest), roomtest.Decided("11", roomtest.Planned(notification.Email), roomtest.Planned(notification.SMS)))
+	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now() - interval '16 minutes' WHERE delivery_id <> 'evt-1-staff11-SMS'")
+	roomtest.SetStatus(t, s, "evt-1-staff11-EMAIL", notification.Failed)
+
+	stuck := stuckDeliveries(t, s, 0)
+
+	require.Len(t, stuck, 2, "the SMS waits until tomorrow")
+	postgrestest.Exec(t, s, "UPDATE notification SET send_after = now() WHERE send_after IS NOT NULL")
+	stuck = stuckDeliveries(t, s, 0)
+	require.Len(t, stuck, 3)
+	email, sms, push := stuck["evt-1-staff10-EMAIL"], stuck["evt-1-staff10-SMS"], stuck["evt-1-staff10-PUSH"]
+	require.Equal(t, []any{roomtest.Restaurant5, "evt-1", "10"}, []any{email.Aggregate, email.EventID, email.UserID})
+	require.Len(t, stuckDeliveries(t, s, min(email.ID, sms.ID, push.ID)), 2)
+
+	for name, change := range map[string]string{
+		"started a minute ago": "UPDATE processed_event SET created_at = now() - interval '1 minute'",
+		"about to be started":  "UPDATE event_outbox SET status = 'PENDING', published_at = NULL",
+		"under way":            "UPDATE processed_event SET status = 'PROCESSING', created_at = now() - interval '1 hour'",
+	} {
+		postgrestest.Exec(t, s, change)
+		require.Empty(t, stuckDeliveries(t, s, 0), name)
+	}
+	postgrestest.Exec(t, s, "DELETE FROM event_outbox")
+	postgrestest.Exec(t, s, "DELETE FROM processed_event")
+	require.Len(t, stuckDeliveries(t, s, 0), 3, "purged")
+}
+
+func stuckDeliveries(t *testing.T, s *db.DB, after int64) map[string]notification.StuckDelivery {
+	t.Helper()
+	page, next, err := event.On(s).StuckDeliveries(t.Context(), after, quarter, 100)
+	require.NoError(t, err)
+	require.Zero(t, next)
+	byID := map[string]notification.StuckDelivery{}
+	for _, d := range page {
+		byID[d.DeliveryID] = d
+	}
+	return byID
+}
+
+func TestRestartsAreCounted(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 1, "1 hour")
+	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email)))
+	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now() - interval '1 hour'")
+
+	require.NoError(t, event.On(s).EventRestarted(t.Context(), "evt-1"))
+	require.NoError(t, event.On(s).DeliveryRestarted(t.Context(), "evt-1-staff10-EMAIL"))
+
+	events, _, err := event.On(s).StuckEvents(t.Context(), "", false, quarter, 1)
+	require.NoError(t, err)
+	require.Equal(t, 1, events[0].Restarts)
+	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
+	require.Equal(t, 1, stuckDeliveries(t, s, 0)["evt-1-staff10-EMAIL"].Restarts)
+
+	roomtest.Must(attempt.On(s).Reopen(t.Context(), notification.Reopened{DeliveryID: "evt-1-staff10-EMAIL", RunID: "run-1", KeepText: true}))(t)
+	require.Zero(t, stuckDeliveries(t, s, 0)["evt-1-staff10-EMAIL"].Restarts, "an operator's retry begins anew")
+}
+
+// An event that an operator began anew meanwhile, or that has ended, stays as it is.
+func TestEndStuckEvent(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 3, "1 hour")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET created_at = now() WHERE event_id = 'evt-2'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-3'")
+	for _, id := range []string{"evt-1", "evt-2", "evt-3"} {
+		require.NoError(t, event.On(s).EndStuckEvent(t.Context(), id, notification.EventCancelled, quarter))
+	}
+
+	require.Equal(t, "FAILED", processed(t, s, "evt-1"))
+	require.Equal(t, "CANCELLED", postgrestest.Get[string](t, s, "SELECT outcome FROM processed_event WHERE event_id = 'evt-1'"))
+	require.Equal(t, "PROCESSING", processed(t, s, "evt-2"))
+	require.Equal(t, "SUCCESS", processed(t, s, "evt-3"))
+}
+
+func TestRecordSweep(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	last := roomtest.Must(event.On(s).LastSweep(t.Context()))(t)
+	require.Equal(t, notification.Sweep{}, last)
+	process(t, s, 2, "1 hour")
+	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email)))
+	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS', outcome = 'INCOMPLETE'")
+	require.Equal(t, 2, incomplete(t, s))
+
+	for i := 1; i <= 120; i++ {
+		require.NoError(t, event.On(s).RecordSweep(t.Context(), notification.Sweep{Looked: i, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: fmt.Sprintf("evt-%d", i), AfterNotification: 7, AfterWaitingEvent: "evt-w"}))
+	}
+
+	last = roomtest.Must(event.On(s).LastSweep(t.Context()))(t)
+	require.False(t, last.At.IsZero())
+	last.At = time.Time{}
+	require.Equal(t, notification.Sweep{Looked: 120, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: "evt-120", AfterNotification: 7, AfterWaitingEvent: "evt-w"}, last)
+	require.Equal(t, 100, postgrestest.Get[int](t, s, "SELECT count(*) FROM sweep"))
+	require.Equal(t, 1, incomplete(t, s), "evt-1 still has a delivery that is PENDING")
+	roomtest.SetStatus(t, s, "evt-1-staff10-EMAIL", notification.Failed)
+	postgrestest.Exec(t, s, "UPDATE processed_event SET problem = 'no path' WHERE event_id = 'evt-1'")
+	require.NoError(t, event.On(s).RecordSweep(t.Context(), notification.Sweep{}))
+	require.Zero(t, incomplete(t, s))
+	require.Equal(t, []string{"evt-1 PROBLEM", "evt-2"}, postgrestest.List(t, s, "SELECT concat_ws(' ', event_id, outcome) FROM processed_event ORDER BY 1"))
+}
+
+// incomplete counts the events that ended with PENDING deliveries.
+func incomplete(t *testing.T, s *db.DB) int {
+	t.Helper()
+	return postgrestest.Get[int](t, s, "SELECT count(*) FROM processed_event WHERE outcome = 'INCOMPLETE'")
+}
