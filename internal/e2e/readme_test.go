@@ -151,7 +151,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/directory.md":    true, // TestDirectoryOfViews
 		"docs/escalation.md":   true, // TestEscalation
 		"docs/events.md":       true, // TestReadme
-		"docs/how-it-works.md": true, // TestHowItWorks in internal/notification
+		"docs/how-it-works.md": true, // TestHowItWorks in internal/notification; TestStatesOfEvents, TestStatesOfDeliveries in internal/db
 		"docs/inbox.md":        true, // TestInboxDocument; TestDocumentHasTheExample in internal/inbox
 		"docs/ingest.md":       true, // TestIngest
 		"docs/lifecycle.md":    true, // TestLifecycle
