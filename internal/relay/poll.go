@@ -47,7 +47,7 @@ const (
 	shareInterval = 5 * time.Second
 	// alertInterval is the time between two looks while rows arrive.
 	alertInterval = 25 * time.Millisecond
-	// sweepShare limits the sweeps of the back to a fifth of the time.
+	// sweepShare limits the sweeps of the back to a fifth of the time, unless a row is due for a retry.
 	sweepShare = 4
 )
 

@@ -62,7 +62,7 @@ func (e *UnmarkableError) Error() string {
 func (e *UnmarkableError) Unwrap() error { return e.Err }
 
 // Topics accepts records. Each error belongs to one record: an [UnavailableError], a
-// [RefusedError] or [ErrKeyHeld]. A nil error means that all replicas have the record.
+// [RefusedError] or [ErrKeyHeld]. A nil error means that the topic has acknowledged the record.
 type Topics interface {
 	ProduceAll(ctx context.Context, records []Record) []error
 	Ready(ctx context.Context) error
@@ -77,12 +77,8 @@ const (
 	goneInterval = 10 * time.Second
 )
 
-// lane is a position in the table and its progress.
-//
-// The front begins at the first pending row. Rows that it passes over stay pending. Reading them
-// in each look would delay the new rows after them. So if they fill more than a page, the front
-// moves past them. A second lane, the back, then sweeps through all rows: one page between two looks
-// of the front.
+// lane is a position in the table and its progress. The package's Overview explains the front and
+// the back.
 type lane struct {
 	From     string          // the next look begins after this cursor; empty: at the first row
 	Sweeping bool            // the lane began at the first row and has not reached the last row
