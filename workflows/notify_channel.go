@@ -49,11 +49,29 @@ const (
 )
 
 // NotifyChannel is a lane: it sends the deliveries of a large event over one channel, either the
-// deliveries that wait or the deliveries without a wait. So an outage of one channel does not delay
-// other channels. It works through the stored rows while the event still plans. It starts batches
-// for a bulk event, and otherwise pages. It ends after its last child, once the event has signalled
-// that all recipients are planned, or no longer has this lane. Rows that are stored late, below the
-// last id, wait for the sweep.
+// deliveries that may wait or the deliveries without a wait.
+//
+// # Overview
+//
+// Each channel has its own lanes, so an outage of one channel does not delay another, and deliveries
+// that wait until the morning delay no others.
+//
+// A lane is a cursor (After) over the rows of its event, in the order of notification.id. It asks for
+// the next stretch of undelivered rows, starts one child for them, and moves the cursor. So it works
+// while the event still plans, and a history holds ranges of ids, not deliveries. The child is a
+// [NotifyPage], with one workflow for each delivery, or, for the lane without waits of a bulk event, a
+// [DeliverBatch]. A batch makes the first attempts in one activity. Only what is left or has failed gets
+// workflows. While the event plans, a partial batch waits until no batch is open.
+//
+// Slots limit the children that send. A child that only waits gives its slot back, so it blocks no
+// other child until waitingParts children are open.
+//
+// Nothing is lost: the last look finds no rows, and begins after the event has signalled that all
+// recipients are planned. Rows that are stored late, below the cursor, wait for the sweep. Nothing is
+// repeated: children skip rows that have ended, and leases keep two senders apart. A long lane waits
+// for its children, and continues as new with its cursor.
+//
+// It ends after its last child, once all recipients are planned, or once its event no longer has it.
 func NotifyChannel(ctx workflow.Context, in ChannelInput) error {
 	l := newOpenLane(ctx, in)
 	l.listen(ctx)

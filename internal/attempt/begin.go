@@ -10,8 +10,25 @@ import (
 )
 
 // BeginAttempts begins attempts at deliveries, for every sender, and returns one attempt
-// per id, in the order of the ids. An attempt is a lease in the delivery's row. Nobody else
-// begins an attempt until the lease ends or runs out.
+// per id, in the order of the ids.
+//
+// # Overview
+//
+// An attempt is a lease in the delivery's row: an owner that no other call uses, and an end. Two
+// senders may ask for one delivery, for example a batch and a retry. The row lock orders them, and the
+// second one sees the lease. Only the database's clock decides whether a lease has run out.
+//
+// A lease lasts for the provider's time-out and some seconds more. The sender calls the provider only
+// if there is time for the whole call and its record. So a lease that has run out means that the process
+// died or hung, or could not record the result. The next attempt then records the old one as LOST, and
+// sends. The provider may have the old message, too: this is the repeat that a crash can cause. If the
+// result of a LOST attempt arrives after all, [Store.EndAttempts] corrects its row.
+//
+// A lease ends in one of three ways. EndAttempts records a result. [Store.ReleaseAttempts] gives
+// back an attempt that called nobody, which does not count. Or the time runs out. So no delivery stays
+// locked, and a run that loses too many attempts fails the delivery.
+//
+// # Statements
 //
 // One statement takes the leases of all deliveries. The rules then judge some of them
 // again, with facts committed after the leases were taken; see [Store.judge]. These

@@ -21,10 +21,26 @@ type countedRow struct {
 	Place   int64
 }
 
-// countMessages asks the caps about messages whose leases were just taken. It counts messages that
-// may be sent, and messages that wait for room. It locks the recipients meanwhile, so the count is
-// exact, however many workers send. A message over a limit loses its lease, and becomes CANCELLED or waits. If
-// the caps cannot be asked, no attempt begins: the caller gives the leases back.
+// countMessages asks the caps about messages whose leases were just taken. A message over a limit
+// loses its lease, and becomes CANCELLED or waits. If the caps cannot be asked, no attempt begins: the
+// caller gives the leases back.
+//
+// # Overview
+//
+// A cap limits the messages that one person gets over one channel. It is asked twice. The planner
+// reads the counted messages without a lock, and drops a message without room
+// ([planner.Store.ReadCounted]). Two events can plan at once, so only the attempt decides exactly:
+//
+//  1. It locks the person and the channel. The locks are taken in one order, so there is no deadlock.
+//  2. A second statement reads the caps, the clock and the counted messages. It sees all counts that
+//     were committed before the lock.
+//  3. It stores each message that is sent or waits in counted_message, and commits. A message that is
+//     dropped is not stored. Mandatory and ordered messages are never held, but they count.
+//  4. Then it gives back the leases of messages that are held.
+//
+// A message has one row, however often it is tried, so a crash between two steps counts nothing twice.
+// A message that ended unsent no longer counts. Waiting messages keep their place: a later message sees
+// them as counted, so it cannot overtake them. A wait ends, because counted messages leave the window.
 func (s Store) countMessages(ctx context.Context, in notification.Begin, channels map[string]notification.Channel, begun attempts) error {
 	messages := map[string]toCount{}
 	for id, channel := range channels {

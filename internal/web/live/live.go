@@ -1,6 +1,3 @@
-// Package live holds the WebSockets of a gateway. It passes each message from the broker to the
-// sockets of its recipient, and records the clients' acknowledgements. A socket gets missed
-// messages from the table, which has every message.
 package live
 
 import (
