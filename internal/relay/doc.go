@@ -54,9 +54,9 @@
 // A row is marked as sent only after it was adopted, if people are told, and its topic has
 // acknowledged its record. A row that no event can be made of is remembered instead. If the process
 // dies before the mark, the row is still pending: the next owner of its slot adopts it again, which
-// the event's id makes harmless, and produces it again. So a crash repeats at most two
-// pages of each poller. Rows that were produced and could not be marked stay in the process's memory (unmarked), and in
-// source_row if their table refuses the mark. No look begins before they are marked or stored.
+// the event's id makes harmless, and produces it again. So a crash repeats at most two pages of each
+// poller. Rows that were produced and could not be marked stay in the process's memory (unmarked), and
+// in source_row if their table refuses the mark. No look begins before they are marked or stored.
 //
 // A position is stored only when its owner stops in order, and only for exactly its slots. After a
 // death or a change of settings the next poller begins at the first row.
