@@ -87,7 +87,8 @@ func (f *followUpLoop) step(ctx context.Context) {
 	switch {
 	case err != nil:
 		wait := f.backOff.Failed()
-		activity.GetLogger(ctx).Warn("the follow-ups of deliveries are delayed", "failed", page.Failed, "backoff", wait, "error", Unquoted(err))
+		activity.GetLogger(ctx).Warn("the follow-ups of deliveries are delayed",
+			"failed", page.Failed, "backoff", wait, "error", Unquoted(err))
 		sleep(ctx, leastFollowUpWait, nil)
 		sleep(ctx, wait, f.wake) // a new follow-up ends the wait
 	case page.Done == 0:

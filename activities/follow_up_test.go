@@ -97,7 +97,9 @@ func followUp(t *testing.T, s *db.DB, deliveryID string, kind notification.Follo
 // awaitLeft waits until `want` follow-ups are left.
 func (f *following) awaitLeft(t *testing.T, want int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return must(escalation.On(f.db).FollowUpState(t.Context()))(t).Pending == want }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return must(escalation.On(f.db).FollowUpState(t.Context()))(t).Pending == want
+	}, patience, 5*time.Millisecond)
 }
 
 // Each follow-up is done once, and deleted. A delivery that was retried or purged since has no

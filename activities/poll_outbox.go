@@ -93,7 +93,8 @@ func (p *outboxPoll) step(ctx context.Context) {
 	p.total.Released += released
 	if err != nil || released > 0 {
 		wait := p.backOff.Failed() // Temporal or the database is out of reach
-		activity.GetLogger(ctx).Warn("outbox: backing off", "released", released, "because", counts.cause, "backoff", wait, "error", Unquoted(err))
+		activity.GetLogger(ctx).Warn("outbox: backing off",
+			"released", released, "because", counts.cause, "backoff", wait, "error", Unquoted(err))
 		sleep(ctx, wait, nil)
 		return
 	}

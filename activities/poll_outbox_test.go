@@ -313,7 +313,10 @@ func (o ordersOf) ClaimEvents(ctx context.Context, owner string, limit int, leas
 func TestPollOutboxOfAService(t *testing.T) {
 	t.Parallel()
 
-	source := relay.Source{Name: "orders", Dialect: relay.OrderService, DatabaseURL: postgrestest.URL(t), Table: "public.outbox", PollInterval: 10 * time.Millisecond, BatchSize: 10, Pollers: 1, People: true}
+	source := relay.Source{
+		Name: "orders", Dialect: relay.OrderService, DatabaseURL: postgrestest.URL(t), Table: "public.outbox",
+		PollInterval: 10 * time.Millisecond, BatchSize: 10, Pollers: 1, People: true,
+	}
 	business := must(db.Open(t.Context(), source.DatabaseURL, "business"))(t)
 	t.Cleanup(business.Close)
 	exec(t, business, dialecttest.Orders("outbox"))

@@ -31,7 +31,7 @@ func (s Store) CancelPart(ctx context.Context, part notification.Part, reason no
 }
 
 // MayCancel reports whether the event `by` may cancel an event now. With cancels_types it cancels
-// only a known event of one of these types. A later event finds its [canceller] when it is planned.
+// only a known event of one of these types. A later event finds its [db.Canceller] when it is planned.
 func (s Store) MayCancel(ctx context.Context, by, eventID string) (bool, error) {
 	const query = `
 		SELECT coalesce((SELECT y.cancels_types IS NULL

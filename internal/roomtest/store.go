@@ -1,5 +1,4 @@
-// Package roomtest has what the tests of several rooms share: rows that they plant, steps that they repeat, and
-// the statements that they hear.
+// Package roomtest plants rows, repeats steps and records statements for the tests of several rooms.
 package roomtest
 
 import (
