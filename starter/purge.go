@@ -72,15 +72,15 @@ You can interrupt it at any time. Run it again, and it continues. It deletes onl
 // purgeFlag is a table that can be purged, and the flag that sets its age.
 type purgeFlag struct {
 	flag  string
-	table purge.PurgeTable
+	table purge.Table
 }
 
 // purgeTables returns the tables in the order of purging.
 func purgeTables() []purgeFlag {
 	return []purgeFlag{
-		{"outbox", purge.PurgeOutbox}, {"processed-events", purge.PurgeProcessed}, {"notifications", purge.PurgeNotifications},
-		{"receipts", purge.PurgeReceipts}, {"decisions", purge.PurgeDecisions},
-		{"actions", purge.PurgeActions}, {"preference-changes", purge.PurgePreferences},
+		{"outbox", purge.Outbox}, {"processed-events", purge.Processed}, {"notifications", purge.Notifications},
+		{"receipts", purge.Receipts}, {"decisions", purge.Decisions},
+		{"actions", purge.Actions}, {"preference-changes", purge.Preferences},
 	}
 }
 
@@ -92,7 +92,7 @@ type purgeFlags struct {
 }
 
 // retention returns the age limit of a table or a source; it refuses less than minRetention.
-func retention(table purge.PurgeTable, age terminal.Age) (operate.Retention, error) {
+func retention(table purge.Table, age terminal.Age) (operate.Retention, error) {
 	if age.Duration < minRetention {
 		return operate.Retention{}, misused(fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", age.Text, table))
 	}
@@ -107,7 +107,7 @@ func (a *app) retentions(f purgeFlags) (kept []operate.Retention, err error) {
 	}
 	for i, t := range purgeTables() {
 		age := f.ages[i]
-		if age.Duration == 0 && t.table != purge.PurgeActions && t.table != purge.PurgePreferences {
+		if age.Duration == 0 && t.table != purge.Actions && t.table != purge.Preferences {
 			age = f.olderThan
 		}
 		if age.Duration == 0 {
@@ -140,10 +140,10 @@ func (a *app) sourceRetention(f purgeFlags) ([]operate.Retention, error) {
 		return nil, err
 	}
 	if source.IsHerald() { // these settings may lack the topic that events wait for
-		kept, err := retention(purge.PurgeOutbox, f.olderThan)
+		kept, err := retention(purge.Outbox, f.olderThan)
 		return []operate.Retention{kept}, err
 	}
-	kept, err := retention(purge.PurgeTable(source.Name), f.olderThan)
+	kept, err := retention(purge.Table(source.Name), f.olderThan)
 	kept.Source = &source
 	return []operate.Retention{kept}, err
 }

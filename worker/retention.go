@@ -24,23 +24,23 @@ func newCleaners(cfg config.Config, db *db.DB) map[string]activities.Cleaner {
 }
 
 // tableCleaner returns the name of the cleaner of one of Herald's tables. No source has such a name.
-func tableCleaner(table purge.PurgeTable) string { return "herald." + string(table) }
+func tableCleaner(table purge.Table) string { return "herald." + string(table) }
 
 // tableRetention is the time for which Herald keeps the rows of a table; 0: forever.
 type tableRetention struct {
-	table     purge.PurgeTable
+	table     purge.Table
 	retention time.Duration
 }
 
 // tableRetentions returns Herald's tables except event_outbox, which is a source.
 func tableRetentions(cfg config.Config) []tableRetention {
 	return []tableRetention{
-		{purge.PurgeProcessed, cfg.RetentionEventIDs},
-		{purge.PurgeNotifications, cfg.RetentionNotifications},
-		{purge.PurgeReceipts, cfg.RetentionNotifications},
-		{purge.PurgeDecisions, cfg.RetentionNotifications},
-		{purge.PurgeActions, cfg.RetentionActions},
-		{purge.PurgePreferences, cfg.RetentionPreferences},
+		{purge.Processed, cfg.RetentionEventIDs},
+		{purge.Notifications, cfg.RetentionNotifications},
+		{purge.Receipts, cfg.RetentionNotifications},
+		{purge.Decisions, cfg.RetentionNotifications},
+		{purge.Actions, cfg.RetentionActions},
+		{purge.Preferences, cfg.RetentionPreferences},
 	}
 }
 

@@ -115,7 +115,7 @@ func TestStatesOfEvents(t *testing.T) {
 			return nil
 		}}
 	}
-	deleteOld := func(table purge.PurgeTable) change {
+	deleteOld := func(table purge.Table) change {
 		return change{"purge " + string(table), func(t *testing.T, s *db.DB) error {
 			t.Helper()
 			return purge.TableCleaner{Store: s, Table: table}.Clean(t.Context(), 0, "", func(int, string) bool { return true })
@@ -141,7 +141,7 @@ func TestStatesOfEvents(t *testing.T) {
 		{"ask for approval", func(t *testing.T, s *db.DB) error {
 			return roomtest.ErrOf(planner.On(s).AskApproval(t.Context(), "evt-1"))
 		}},
-		deleteOld(purge.PurgeOutbox), deleteOld(purge.PurgeProcessed),
+		deleteOld(purge.Outbox), deleteOld(purge.Processed),
 	}
 
 	requireDiagram(t, 0, all(t, s, states, "SELECT coalesce((SELECT status FROM event_outbox), '"+absent+"')", changes))

@@ -59,7 +59,7 @@ func TestEachIndexHasAStatement(t *testing.T) {
 func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Context) error {
 	who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "7"}
 	long := time.Now().Add(-time.Hour)
-	purging := func(table purge.PurgeTable) func(ctx context.Context) error {
+	purging := func(table purge.Table) func(ctx context.Context) error {
 		return func(ctx context.Context) error {
 			return (purge.TableCleaner{Store: s, Table: table, HasTopic: true}).Clean(ctx, time.Hour, "", func(int, string) bool { return false })
 		}
@@ -85,9 +85,9 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 		return roomtest.ErrOf(receipts.On(s).RecordReceipts(ctx, []notification.Receipt{{Provider: "vonage", ID: "V1/delivered", DeliveryID: strings.Repeat("a", 64), Word: "delivered"}}))
 	}
 	return map[string]func(ctx context.Context) error{
-		"delivery_follow_up_delivery":  purging(purge.PurgeNotifications),
+		"delivery_follow_up_delivery":  purging(purge.Notifications),
 		"delivery_receipt_of_delivery": func(ctx context.Context) error { return roomtest.ErrOf(r.DeliveryDetail(ctx, "d7")) },
-		"delivery_receipt_received_at": purging(purge.PurgeReceipts),
+		"delivery_receipt_received_at": purging(purge.Receipts),
 		"entity_member_in_order":       recipients(roomtest.Restaurant5),
 		"entity_member_user":           func(ctx context.Context) error { return roomtest.ErrOf(attempt.On(s).QuietCheck(ctx, "d7")) },
 		"event_outbox_cancels":         func(ctx context.Context) error { return roomtest.ErrOf(attempt.On(s).DeliveryState(ctx, "d7")) },
@@ -105,8 +105,8 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 			return planner.On(s).SavePlan(ctx, notification.Event{ID: "e7", Type: "T", CollapseKey: "k7"}, []notification.DecidedRecipient{roomtest.Decided("7", roomtest.Planned(notification.Push))})
 		},
 		"notification_correlation_id":      deliveries(report.DeliveryFilter{CorrelationID: "c7"}),
-		"notification_created_at":          purging(purge.PurgeNotifications),
-		"notification_decision_decided_at": purging(purge.PurgeDecisions),
+		"notification_created_at":          purging(purge.Notifications),
+		"notification_decision_decided_at": purging(purge.Decisions),
 		"notification_decision_recipient": func(ctx context.Context) error {
 			return roomtest.ErrOf(r.RecipientDecisions(ctx, report.RecipientFilter{UserType: who.UserType, UserID: who.UserID}, 20))
 		},
@@ -138,10 +138,10 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 			return planner.On(s).ReadCounted(ctx, notification.Caps{{Channel: notification.Email}}, []notification.Recipient{{UserType: who.UserType, UserID: who.UserID}})
 		},
 		"throttle_ends":              func(ctx context.Context) error { return roomtest.ErrOf(purge.On(s).DeleteThrottles(ctx, 20)) },
-		"operator_action_at":         purging(purge.PurgeActions),
+		"operator_action_at":         purging(purge.Actions),
 		"operator_action_target":     actions(report.ActionFilter{Target: "e7"}),
-		"preference_change_at":       purging(purge.PurgePreferences),
-		"processed_event_created_at": purging(purge.PurgeProcessed),
+		"preference_change_at":       purging(purge.Preferences),
+		"processed_event_created_at": purging(purge.Processed),
 		"processed_event_failed_id":  retry(event.RetryFilter{}),
 		"processed_event_outcome_at": events(report.EventFilter{Outcome: notification.NoRecipients}),
 		"processed_event_outcome_id": retry(event.RetryFilter{Outcome: notification.NoRecipients}),

@@ -318,7 +318,7 @@ func (r *roles) workerAdopts() {
 func (r *roles) workerDeletes() {
 	cleaning := must(db.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "cleaning"))(r.t)
 	defer cleaning.Close()
-	for _, table := range []purge.PurgeTable{purge.PurgeOutbox, purge.PurgeProcessed, purge.PurgeNotifications, purge.PurgeReceipts, purge.PurgeDecisions, purge.PurgeActions, purge.PurgePreferences} {
+	for _, table := range []purge.Table{purge.Outbox, purge.Processed, purge.Notifications, purge.Receipts, purge.Decisions, purge.Actions, purge.Preferences} {
 		require.NoError(r.t, purge.TableCleaner{Store: cleaning, Table: table, HasTopic: true}.Clean(r.t.Context(), 0, "", func(int, string) bool { return true }), table)
 	}
 	require.Zero(r.t, r.count("SELECT count(*) FROM operator_action"))

@@ -17,7 +17,7 @@ const maxPurgeCount = 100_000
 
 // Retention is the time that the rows of a table are kept.
 type Retention struct {
-	Table  purge.PurgeTable
+	Table  purge.Table
 	Source *relay.Source // the outbox of the table; nil: a table of Herald's
 	Age    time.Duration
 	Text   string // the age as the operator wrote it
@@ -25,12 +25,12 @@ type Retention struct {
 
 // PurgedTable is the progress of a purge of one table.
 type PurgedTable struct {
-	Table     purge.PurgeTable `json:"table"`
-	OlderThan string           `json:"older_than"`
-	Before    time.Time        `json:"before"`
-	Matched   int              `json:"matched"` // rows that may be deleted, up to maxPurgeCount
-	More      bool             `json:"more"`    // there are more rows than were counted
-	Deleted   int              `json:"deleted"`
+	Table     purge.Table `json:"table"`
+	OlderThan string      `json:"older_than"`
+	Before    time.Time   `json:"before"`
+	Matched   int         `json:"matched"` // rows that may be deleted, up to maxPurgeCount
+	More      bool        `json:"more"`    // there are more rows than were counted
+	Deleted   int         `json:"deleted"`
 
 	cleaner Cleaner
 	age     time.Duration
@@ -69,15 +69,15 @@ func (o *Operator) PlanPurge(ctx context.Context, kept []Retention) (tables []Pu
 }
 
 // SourceCleaner returns the table of an outbox, and its cleaner.
-func SourceCleaner(db *db.DB, source relay.Source) (purge.PurgeTable, Cleaner) {
+func SourceCleaner(db *db.DB, source relay.Source) (purge.Table, Cleaner) {
 	if source.IsHerald() {
-		return purge.PurgeOutbox, purge.TableCleaner{Store: db, Table: purge.PurgeOutbox, HasTopic: source.Kafka != nil}
+		return purge.Outbox, purge.TableCleaner{Store: db, Table: purge.Outbox, HasTopic: source.Kafka != nil}
 	}
 	rows := relay.Cleaner{Source: source, Store: relay.On(db), Open: func(ctx context.Context, source relay.Source) (relay.DoneTable, error) {
 		return dialects.Open(ctx, source)
 	}}
 	refused := fmt.Sprintf("%s; deleting takes GRANT DELETE ON %s", seeCheck(source), source.Table)
-	return purge.PurgeTable(source.Table), sourceCleaner{rows, refused}
+	return purge.Table(source.Table), sourceCleaner{rows, refused}
 }
 
 // Purge deletes the planned rows, and counts them in tables. It calls progress after each batch.

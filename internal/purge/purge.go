@@ -10,18 +10,18 @@ import (
 	"herald/internal/db"
 )
 
-// PurgeTable is a table whose old rows can be deleted.
-type PurgeTable string
+// Table is a table whose old rows can be deleted.
+type Table string
 
 // The tables, in the order of purging.
 const (
-	PurgeOutbox        PurgeTable = "event_outbox"
-	PurgeProcessed     PurgeTable = "processed_event"
-	PurgeNotifications PurgeTable = "notification" // with its attempts and retries
-	PurgeReceipts      PurgeTable = "delivery_receipt"
-	PurgeDecisions     PurgeTable = "notification_decision"
-	PurgeActions       PurgeTable = "operator_action"
-	PurgePreferences   PurgeTable = "preference_change"
+	Outbox        Table = "event_outbox"
+	Processed     Table = "processed_event"
+	Notifications Table = "notification" // with its attempts and retries
+	Receipts      Table = "delivery_receipt"
+	Decisions     Table = "notification_decision"
+	Actions       Table = "operator_action"
+	Preferences   Table = "preference_change"
 )
 
 // purgeBatch limits the rows that one transaction deletes, in some ten milliseconds. purgePage limits
@@ -62,26 +62,26 @@ type purgeRule struct {
 // Herald would send the deleted deliveries again.
 func (c TableCleaner) rule() purgeRule {
 	switch c.Table {
-	case PurgeOutbox:
+	case Outbox:
 		rule := purgeRule{"created_at", outboxDone, true}
 		if c.HasTopic {
 			rule.mayGo += ` AND ` + db.NotUnproduced
 		}
 		return rule
-	case PurgeProcessed:
+	case Processed:
 		return purgeRule{"created_at", `t.status <> 'PROCESSING' AND t.updated_at < $1 AND ` + notToStart + ` AND ` + nobodyWaits, true}
-	case PurgeNotifications:
+	case Notifications:
 		return purgeRule{"created_at", `t.status <> 'PENDING' AND coalesce(t.sent_at < $1, true) AND ` + notUnderWay + ` AND ` + notToStart + `
 			AND (SELECT true FROM delivery_follow_up f WHERE f.delivery_id = t.delivery_id LIMIT 1) IS NOT TRUE`, true}
-	case PurgeReceipts:
+	case Receipts:
 		// A receipt never comes before its delivery, which keeps the receipt's result. An
 		// incoming text message stays: without its row, somebody could replay a START and
 		// undo a later STOP.
 		return purgeRule{"received_at", "t.delivery_id IS NOT NULL", false}
-	case PurgeActions:
+	case Actions:
 		// The writer of an event may not approve it, so the row with the writer's name stays until the answer.
 		return purgeRule{"at", "(SELECT a.answer IS NULL FROM event_approval a WHERE a.event_id = t.target) IS NOT TRUE", false}
-	case PurgePreferences:
+	case Preferences:
 		return purgeRule{"at", "true", false}
 	default: // the decisions
 		return purgeRule{"decided_at", notUnderWay + ` AND ` + notToStart + `
@@ -100,7 +100,7 @@ func (c TableCleaner) rule() purgeRule {
 // TableCleaner deletes old rows of one of Herald's tables that are done.
 type TableCleaner struct {
 	Store *db.DB
-	Table PurgeTable
+	Table Table
 	// HasTopic means that an event of event_outbox waits until its topic has it.
 	HasTopic bool
 }

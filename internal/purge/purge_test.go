@@ -67,13 +67,13 @@ func told(t *testing.T, s *db.DB, id, user, status string) {
 const retention = 24 * time.Hour
 
 // cleaner returns the cleaner of a table whose outbox has a topic.
-func cleaner(s *db.DB, table purge.PurgeTable) purge.TableCleaner {
+func cleaner(s *db.DB, table purge.Table) purge.TableCleaner {
 	return purge.TableCleaner{Store: s, Table: table, HasTopic: true}
 }
 
 // purgeAll purges rows of a table that are older than a day, and that Count counts. It returns the
 // number of deleted rows of each batch that deleted some.
-func purgeAll(t *testing.T, s *db.DB, table purge.PurgeTable) []int {
+func purgeAll(t *testing.T, s *db.DB, table purge.Table) []int {
 	t.Helper()
 	counted := roomtest.Must(cleaner(s, table).Count(t.Context(), retention, 100_000))(t)
 	var batches []int
@@ -124,29 +124,29 @@ func TestPurge(t *testing.T) {
 	postgrestest.Exec(t, s, roomtest.InsertReceipt+`('twilio', 'old', 'done-told', now(), 'delivered', 'DELIVERED', NULL), ('twilio', 'text', NULL, now(), 'STOP', NULL, NULL), ('twilio', 'young', 'done-told', now(), 'read', 'DELIVERED', NULL)`)
 	postgrestest.Exec(t, s, "UPDATE delivery_receipt SET received_at = now() - interval '30 days' WHERE receipt_id <> 'young'")
 	tests := []struct {
-		table purge.PurgeTable
+		table purge.Table
 		goes  int
 		ids   string // of the rows that stay
 		stays []string
 	}{
 		{
-			table: purge.PurgeOutbox, goes: 2, ids: "SELECT event_id FROM event_outbox ORDER BY 1",
+			table: purge.Outbox, goes: 2, ids: "SELECT event_id FROM event_outbox ORDER BY 1",
 			stays: []string{"done", "running", "unstarted", "unstarted-again", "waiting", "waiting-again", "young"},
 		},
 		{
-			table: purge.PurgeProcessed, goes: 2, ids: "SELECT event_id FROM processed_event ORDER BY 1",
+			table: purge.Processed, goes: 2, ids: "SELECT event_id FROM processed_event ORDER BY 1",
 			stays: []string{"done", "running", "running-purged", "unstarted-again", "waiting-again", "young"},
 		},
 		{
-			table: purge.PurgeNotifications, goes: 8, ids: "SELECT delivery_id FROM notification ORDER BY 1",
+			table: purge.Notifications, goes: 8, ids: "SELECT delivery_id FROM notification ORDER BY 1",
 			stays: []string{
 				"done-pending", "running-purged-told", "running-told", "unstarted-again-told", "unstarted-told",
 				"waiting-again-told", "waiting-told", "young-told",
 			},
 		},
-		{table: purge.PurgeReceipts, goes: 1, ids: "SELECT receipt_id FROM delivery_receipt ORDER BY 1", stays: []string{"text", "young"}},
+		{table: purge.Receipts, goes: 1, ids: "SELECT receipt_id FROM delivery_receipt ORDER BY 1", stays: []string{"text", "young"}},
 		{
-			table: purge.PurgeDecisions, goes: 13, ids: "SELECT event_id || '-' || user_id FROM notification_decision WHERE user_id <> 'untold' ORDER BY 1",
+			table: purge.Decisions, goes: 13, ids: "SELECT event_id || '-' || user_id FROM notification_decision WHERE user_id <> 'untold' ORDER BY 1",
 			stays: []string{
 				"done-pending", "running-purged-told", "running-told", "unstarted-again-told", "unstarted-told",
 				"waiting-again-told", "waiting-told", "young-told",
@@ -173,7 +173,7 @@ func TestPurgeKeepsIncomingTextMessages(t *testing.T) {
 		require.NoError(t, receipts.On(s).RecordOptOut(t.Context(), answer))
 	}
 	postgrestest.Exec(t, s, "UPDATE delivery_receipt SET received_at = now() - interval '30 days'")
-	require.Empty(t, purgeAll(t, s, purge.PurgeReceipts))
+	require.Empty(t, purgeAll(t, s, purge.Receipts))
 	require.NoError(t, receipts.On(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567", Lifted: true}))
 	require.Equal(t, []string{"OPT_OUT"}, postgrestest.List(t, s, "SELECT reason FROM recipient_suppression"))
 }
@@ -191,14 +191,14 @@ func TestPurgeKeepsEventsThatWaitForTheirTopic(t *testing.T) {
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET produced_at = now() WHERE event_id = 'produced'")
 	postgrestest.Exec(t, s, "INSERT INTO source_start (source, seq) SELECT 'herald', seq FROM event_outbox WHERE event_id = 'before'")
 	require.NoError(t, relay.On(s).RestTopic(t.Context(), "orders", relay.RestingTopic{Topic: "t", Wait: time.Microsecond, Error: "unknown"}))
-	purgeAll(t, s, purge.PurgeOutbox)
+	purgeAll(t, s, purge.Outbox)
 	require.ElementsMatch(t, []string{"told", "waits"}, postgrestest.List(t, s, "SELECT event_id FROM event_outbox"))
 
 	require.NoError(t, relay.On(s).WakeTopics(t.Context(), "orders", []string{"t"}))
-	purgeAll(t, s, purge.PurgeOutbox)
+	purgeAll(t, s, purge.Outbox)
 	require.Equal(t, []string{"waits"}, postgrestest.List(t, s, "SELECT event_id FROM event_outbox"))
 
-	withoutTopic := purge.TableCleaner{Store: s, Table: purge.PurgeOutbox}
+	withoutTopic := purge.TableCleaner{Store: s, Table: purge.Outbox}
 	require.NoError(t, withoutTopic.Clean(t.Context(), retention, "", func(int, string) bool { return true }))
 	require.Empty(t, postgrestest.List(t, s, "SELECT event_id FROM event_outbox"))
 }
@@ -208,11 +208,11 @@ func TestPurgeInAnyOrder(t *testing.T) {
 	t.Parallel()
 
 	s := atEveryStage(t)
-	require.Equal(t, 2, roomtest.Must(cleaner(s, purge.PurgeOutbox).Count(t.Context(), retention, 2))(t), "the count is bounded")
-	require.Equal(t, []int{10}, purgeAll(t, s, purge.PurgeDecisions))
-	require.Equal(t, []int{5}, purgeAll(t, s, purge.PurgeNotifications))
-	require.Equal(t, []int{3}, purgeAll(t, s, purge.PurgeProcessed))
-	require.Equal(t, []int{3}, purgeAll(t, s, purge.PurgeOutbox))
+	require.Equal(t, 2, roomtest.Must(cleaner(s, purge.Outbox).Count(t.Context(), retention, 2))(t), "the count is bounded")
+	require.Equal(t, []int{10}, purgeAll(t, s, purge.Decisions))
+	require.Equal(t, []int{5}, purgeAll(t, s, purge.Notifications))
+	require.Equal(t, []int{3}, purgeAll(t, s, purge.Processed))
+	require.Equal(t, []int{3}, purgeAll(t, s, purge.Outbox))
 }
 
 // The oldest rows are deleted first, a thousand at a time. A locked row blocks nothing, and is
@@ -227,13 +227,13 @@ func TestPurgeInBatches(t *testing.T) {
 		FROM   generate_series(1, 2500) i, LATERAL (SELECT now() - interval '60 days' + i * interval '1 second') AS old (at)`)
 	tx := postgrestest.OpenTx(t, s, "SELECT FROM processed_event WHERE event_id = 'evt-7' FOR UPDATE")
 
-	require.NoError(t, cleaner(s, purge.PurgeProcessed).Clean(t.Context(), retention, "", func(int, string) bool { return false }))
+	require.NoError(t, cleaner(s, purge.Processed).Clean(t.Context(), retention, "", func(int, string) bool { return false }))
 	require.Equal(t, []string{"evt-7", "evt-1002"}, postgrestest.List(t, s, "SELECT event_id FROM processed_event ORDER BY created_at LIMIT 2"))
-	require.Equal(t, []int{1000, 499}, purgeAll(t, s, purge.PurgeProcessed))
+	require.Equal(t, []int{1000, 499}, purgeAll(t, s, purge.Processed))
 	require.Equal(t, []string{"evt-7"}, postgrestest.List(t, s, "SELECT event_id FROM processed_event"))
 
 	require.NoError(t, tx.Rollback(t.Context()))
-	require.Equal(t, []int{1}, purgeAll(t, s, purge.PurgeProcessed))
+	require.Equal(t, []int{1}, purgeAll(t, s, purge.Processed))
 }
 
 // A batch reads one page, even if all its rows stay. The next batch begins after that page: in the
@@ -248,7 +248,7 @@ func TestPurgeReadsPages(t *testing.T) {
 		FROM   generate_series(1, 12001) i, LATERAL (SELECT now() - interval '60 days' + CASE WHEN i > 6000 THEN i ELSE 0 END * interval '1 second') AS old (at)`)
 	var cursors []string
 	pages := func(after string, most int) (batches []int) {
-		require.NoError(t, cleaner(s, purge.PurgeProcessed).Clean(t.Context(), retention, after, func(deleted int, after string) bool {
+		require.NoError(t, cleaner(s, purge.Processed).Clean(t.Context(), retention, after, func(deleted int, after string) bool {
 			batches, cursors = append(batches, deleted), append(cursors, after)
 			return len(batches) < most
 		}))
@@ -265,20 +265,20 @@ func TestPurgeKeepsOpenRows(t *testing.T) {
 	t.Parallel()
 
 	for name, tt := range map[string]struct {
-		table purge.PurgeTable
+		table purge.Table
 		open  string
 		close string
 	}{
-		"delivery that waited long":              {purge.PurgeNotifications, "UPDATE notification SET sent_at = now()", "UPDATE notification SET sent_at = created_at"},
-		"delivery with a follow-up":              {purge.PurgeNotifications, "INSERT INTO delivery_follow_up (delivery_id, kind) VALUES ('done-told', 'DEAD_LETTER')", "DELETE FROM delivery_follow_up"},
-		"delivery of an event that ended late":   {purge.PurgeNotifications, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
-		"decision of an event that ended late":   {purge.PurgeDecisions, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
-		"event that ended late":                  {purge.PurgeOutbox, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
-		"id of an event that ended late":         {purge.PurgeProcessed, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
-		"event with a retried delivery":          {purge.PurgeOutbox, "UPDATE notification SET status = 'PENDING'", "UPDATE notification SET status = 'SENT'"},
-		"id of an event with a retried delivery": {purge.PurgeProcessed, "UPDATE notification SET status = 'PENDING'", "UPDATE notification SET status = 'SENT'"},
+		"delivery that waited long":              {purge.Notifications, "UPDATE notification SET sent_at = now()", "UPDATE notification SET sent_at = created_at"},
+		"delivery with a follow-up":              {purge.Notifications, "INSERT INTO delivery_follow_up (delivery_id, kind) VALUES ('done-told', 'DEAD_LETTER')", "DELETE FROM delivery_follow_up"},
+		"delivery of an event that ended late":   {purge.Notifications, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
+		"decision of an event that ended late":   {purge.Decisions, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
+		"event that ended late":                  {purge.Outbox, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
+		"id of an event that ended late":         {purge.Processed, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
+		"event with a retried delivery":          {purge.Outbox, "UPDATE notification SET status = 'PENDING'", "UPDATE notification SET status = 'SENT'"},
+		"id of an event with a retried delivery": {purge.Processed, "UPDATE notification SET status = 'PENDING'", "UPDATE notification SET status = 'SENT'"},
 		"writing of an event that waits for approval": {
-			purge.PurgeActions,
+			purge.Actions,
 			"INSERT INTO operator_action (at, actor, command, target) VALUES (now() - interval '30 days', 'ada', 'emit', 'done'); INSERT INTO event_approval (event_id) VALUES ('done')",
 			"UPDATE event_approval SET answer = 'REJECTED', answered_by = 'ben', answered_at = now()",
 		},
