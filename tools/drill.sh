@@ -28,7 +28,7 @@ disrupt rabbitmq RABBITMQ_URL
 disrupt temporal TEMPORAL_ADDRESS
 disrupt kafka KAFKA_BROKERS
 
-go build ${DRILL_TAGS:+-tags "$DRILL_TAGS"} -o "$HERALD_DEV/programs/" ./worker ./gateway ./starter ./tools/sandbox/cmd/sandbox ./tools/drill
+go build -o "$HERALD_DEV/programs/" ./worker ./gateway ./starter ./tools/sandbox/cmd/sandbox ./tools/drill
 code=0
 "$HERALD_DEV/programs/drill" --bin "$HERALD_DEV/programs" --reports "$HERALD_DEV" "${flags[@]}" "$@" || code=$?
 if [[ $code == 0 ]]; then tools/stack.sh down; fi

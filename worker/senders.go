@@ -48,7 +48,7 @@ func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker,
 		case err != nil:
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		default:
-			senders[name] = planted(sender)
+			senders[name] = sender
 		}
 	}
 	return senders, why, nil

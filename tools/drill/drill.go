@@ -36,7 +36,10 @@ func run(ctx context.Context, args []string, out io.Writer) (passed bool, err er
 	if err != nil {
 		return false, err
 	}
-	stage := &stage{Installation: in}
+	stage := &stage{Installation: in, ordinary: ordinary}
+	if s.lossy {
+		stage.ordinary = lossy
+	}
 	defer func() {
 		err = errors.Join(err, stage.Running.Remove())
 		if err != nil || !s.keeps(passed) {

@@ -53,6 +53,7 @@ type settings struct {
 	people   int
 	bin      string
 	reports  string
+	lossy    bool
 	keep     string
 	kafka    string // address of the link that the brokers name; empty: none
 	commands commands
@@ -78,6 +79,7 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 	flags.StringVar(&s.bin, "bin", "bin", "`folder` of worker, gateway, starter and sandbox")
 	flags.StringVar(&s.reports, "reports", ".", "`folder` of the report, drill-SEED.md")
 	flags.StringVar(&s.kafka, "kafka-link", "", "`address` that the broker tells its clients, where the drill listens, to cut and slow Kafka")
+	flags.BoolVar(&s.lossy, "lossy", false, "let the providers lose every twentieth message, so that the drill must fail")
 	flags.StringVar(&s.keep, "keep", "failed", "keep database, vhost, topic and ledger of a `run`: failed, always or never")
 	flags.Func("profile", "`name` of the load, see below (default steady)", func(name string) error {
 		i := slices.IndexFunc(profiles, func(p profile) bool { return p.name == name })

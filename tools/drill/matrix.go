@@ -9,6 +9,9 @@ import (
 // ordinary makes the sandbox as slow as a provider, so that messages are in flight during a crash.
 const ordinary = `{"latency":"150ms"}`
 
+// lossy is ordinary for most messages; the others are lost without a sign, which the judge must find.
+const lossy = `{"latency":"150ms","rate":0.05,"lost":true}`
+
 // channels are the providers' names in the sandbox's faults.
 var channels = []string{"email", "sms", "push", "webhook"}
 
@@ -28,7 +31,7 @@ func (s *stage) lanes(commands commands) (near, far []fault) {
 	}
 	for _, channel := range channels {
 		for _, f := range providerFaults {
-			near = append(near, fault{channel + " provider", f.kind, s.faultOf(channel, f.fault), s.faultOf(channel, ordinary)})
+			near = append(near, fault{channel + " provider", f.kind, s.faultOf(channel, f.fault), s.faultOf(channel, s.ordinary)})
 		}
 	}
 	for _, server := range serverNames {

@@ -17,6 +17,7 @@ import (
 type stage struct {
 	*testbed.Installation
 
+	ordinary string // fault of the providers outside the drill's faults, in JSON
 	hasTopic bool
 	kafka    *link.Link // listens at the address that the broker advertises; nil: none
 	gateway  string     // host:port
@@ -42,7 +43,7 @@ func (s *stage) build(ctx context.Context, people int, kafkaLink string) (err er
 		return err
 	}
 	for _, channel := range channels {
-		if err := s.Sandbox.SetFault(ctx, channel, ordinary); err != nil {
+		if err := s.Sandbox.SetFault(ctx, channel, s.ordinary); err != nil {
 			return err
 		}
 	}

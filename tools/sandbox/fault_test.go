@@ -105,6 +105,25 @@ func TestFaultDrop(t *testing.T) {
 	}
 }
 
+func TestFaultLost(t *testing.T) {
+	t.Parallel()
+
+	for channel, sent := range accepted() {
+		t.Run(string(channel), func(t *testing.T) {
+			t.Parallel()
+			b := start(t)
+			b.setFault(t, channel, `{"lost":true}`)
+			response, err := b.do(t, sent.call)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			entry := b.only(t)
+			require.Equal(t, sent.entry.Status, response.StatusCode)
+			require.Equal(t, sent.entry.DeliveryID, entry.DeliveryID)
+			require.False(t, entry.Accepted)
+		})
+	}
+}
+
 func TestFaultLatency(t *testing.T) {
 	t.Parallel()
 
@@ -191,6 +210,7 @@ func TestFaultRefused(t *testing.T) {
 		{name: "retry_after below 0", path: "EMAIL", body: `{"status":503,"retry_after":"-1s"}`, status: 400, complaint: "retry_after"},
 		{name: "retry_after too long", path: "EMAIL", body: `{"status":503,"retry_after":"25h"}`, status: 400, complaint: "retry_after"},
 		{name: "retry_after without status", path: "EMAIL", body: `{"retry_after":"1s","drop":"after"}`, status: 400, complaint: "retry_after"},
+		{name: "lost with status", path: "EMAIL", body: `{"status":503,"lost":true}`, status: 400, complaint: "lost"},
 		{name: "unknown drop", path: "EMAIL", body: `{"drop":"during"}`, status: 400, complaint: "drop"},
 		{name: "too large", path: "EMAIL", body: `{"drop":"` + strings.Repeat("a", 64<<10) + `"}`, status: 400, complaint: "too large"},
 		{name: "a channel without a provider", path: "WEBSOCKET", body: `{"status":500}`, status: 404, complaint: "EMAIL"},

@@ -135,14 +135,15 @@ const (
 	dropAfter  = "after"  // the message counts as sent, but the client gets no response
 )
 
-// Fault is the misbehaviour of a channel: the sandbox waits, then drops the connection or
-// responds with the status.
+// Fault is the misbehaviour of a channel: the sandbox waits, then drops the connection, responds
+// with the status, or loses the message.
 type Fault struct {
 	Status     int      `json:"status,omitempty"`      // 300 to 599; 0: the provider's normal status
 	Rate       *float64 `json:"rate,omitempty"`        // share of the requests that get the fault, 0 to 1; nil: all
 	RetryAfter Duration `json:"retry_after,omitempty"` // sent with the status, in whole seconds
 	Latency    Duration `json:"latency,omitempty"`     // ends early if the client leaves
 	Drop       string   `json:"drop,omitempty"`        // before or after; empty: none
+	Lost       bool     `json:"lost,omitempty"`        // the response is the usual one, but the message does not count as sent
 }
 
 // parseFault reads a fault from the body of a request. The client sees the error.
@@ -180,8 +181,10 @@ func (f Fault) validate() error {
 		return errors.New(`drop must be "before" or "after"`)
 	case f.RetryAfter != 0 && f.Status == 0:
 		return errors.New("retry_after needs a status: add one")
-	case f.Status == 0 && f.Latency == 0 && f.Drop == "":
-		return errors.New("the fault does nothing: give it a status, a latency or a drop")
+	case f.Lost && (f.Status != 0 || f.Drop != ""):
+		return errors.New("lost needs the usual response: leave status and drop out")
+	case f.Status == 0 && f.Latency == 0 && f.Drop == "" && !f.Lost:
+		return errors.New("the fault does nothing: give it a status, a latency, a drop or lost")
 	default:
 		return nil
 	}

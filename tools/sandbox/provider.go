@@ -89,7 +89,7 @@ func (s *Server) applyFault(ctx context.Context, p provider, resp response) (res
 	case fault.Status != 0:
 		return fault.withRetryAfter(p.reject(fault.Status)), false
 	default:
-		return resp, resp.accepted()
+		return resp, resp.accepted() && !fault.Lost
 	}
 }
 
