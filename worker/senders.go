@@ -33,13 +33,14 @@ func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker,
 		process := channel.Process{
 			Timeout: cfg.Policies[name].Timeout, Slots: connections, PublicURL: cfg.PublicURL, UnsubscribeURL: unsubscribeURL(cfg, name), Broker: broker,
 		}
+		var limits wiring.Limits
 		if name.LimitsEach() {
-			process.RateLimit, process.Turns = cfg.Policies[name].RateLimit, turns
+			limits.Rate, limits.Turns = cfg.Policies[name].RateLimit, turns
 		}
 		if !name.BestEffort() { // a best-effort delivery has one attempt, and never waits
-			process.Board = board
+			limits.Board = board
 		}
-		sender, err := wired[name].NewSender(process)
+		sender, err := wired[name].NewSender(process, limits)
 		var off *channel.OffError
 		switch {
 		case errors.As(err, &off):

@@ -25,9 +25,6 @@ type Process struct {
 	// gateway is reachable for people.
 	UnsubscribeURL func(notification.Message) string
 	Broker         Publisher
-	Board          *Board  // nil: no provider rests
-	RateLimit      float64 // messages a second to each destination; 0: no limit
-	Turns          Turns   // of RateLimit
 }
 
 // Publisher puts a transient message into the queue of an audience's gateways. It refuses an

@@ -103,7 +103,7 @@ func (s Senders) unset(name notification.Channel, types []string) []Mistake {
 
 // sender creates a sender as the worker does. It connects to no server and sends nothing.
 func (s Senders) sender(name notification.Channel) (channel.Sender, error) {
-	return s.Wired[name].NewSender(channel.Process{Timeout: serverTimeout, Slots: 1})
+	return s.Wired[name].NewSender(channel.Process{Timeout: serverTimeout, Slots: 1}, wiring.Limits{})
 }
 
 // some returns "events of type ORDER_PAID", or "events of type ORDER_PAID and 3 more".

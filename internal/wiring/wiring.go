@@ -194,9 +194,16 @@ func (p *Providers) Names() []string {
 	return names
 }
 
+// Limits is what a process shares with all others, to hold messages of a channel back.
+type Limits struct {
+	Board *channel.Board // nil: no provider rests
+	Rate  float64        // messages a second to each destination; 0: no limit but the providers' own
+	Turns channel.Turns  // of Rate; nil: the turns of the board
+}
+
 // NewSender returns a sender that uses the providers that are on. If no provider is on, or the
 // order names a provider that is off, the error is a [channel.OffError].
-func (p *Providers) NewSender(process channel.Process) (channel.Sender, error) {
+func (p *Providers) NewSender(process channel.Process, limits Limits) (channel.Sender, error) {
 	var senders []*channel.Provider
 	var off *channel.OffError
 	for _, provider := range p.All {
@@ -210,16 +217,22 @@ func (p *Providers) NewSender(process channel.Process) (channel.Sender, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", provider.Name, err)
 		default:
-			senders = append(senders, &channel.Provider{Name: provider.Name, Sender: sender, RateLimit: cmp.Or(p.limits[provider.Name], process.RateLimit), Turns: process.Turns})
+			senders = append(senders, &channel.Provider{
+				Name: provider.Name, Sender: sender, RateLimit: cmp.Or(p.limits[provider.Name], limits.Rate), Turns: limits.Turns,
+			})
 		}
 	}
 	if len(senders) == 0 {
 		return nil, off
 	}
-	if p.byDevice {
-		return push.NewSender(process.Board, senders...), nil
+	if !p.byDevice {
+		return channel.NewFailover(limits.Board, senders...), nil
 	}
-	return channel.NewFailover(process.Board, senders...), nil
+	var kinds []push.Provider
+	for _, sender := range senders {
+		kinds = append(kinds, push.Provider{Kind: notification.DeviceKind(sender.Name), Counted: channel.NewFailover(limits.Board, sender)})
+	}
+	return push.NewSender(kinds...), nil
 }
 
 // Servers returns the URLs of the providers that are on.

@@ -68,7 +68,7 @@ func TestOrderOfProviders(t *testing.T) {
 		wired, r := wiring.New(), environment.NewReader(values)
 		wired.Read(r)
 		require.NoError(t, r.Err(), tt.name)
-		sender, err := wired[notification.Email].NewSender(channel.Process{Timeout: time.Second, Slots: 1})
+		sender, err := wired[notification.Email].NewSender(channel.Process{Timeout: time.Second, Slots: 1}, wiring.Limits{})
 		if tt.problem != "" {
 			var off *channel.OffError
 			require.ErrorAs(t, err, &off)

@@ -16,24 +16,25 @@ import (
 // Sender passes a message to the providers of the recipient's devices. Make it with [NewSender]. It
 // is safe for concurrent use.
 type Sender struct {
-	providers []provider
+	providers []Provider
 }
 
-// provider reaches the devices of one kind. If it fails or rests, no other provider replaces it, because
+// Provider reaches the devices of one kind. If it fails or rests, no other provider replaces it, because
 // none reaches these devices.
-type provider struct {
-	kind notification.DeviceKind
-	*channel.Failover
+type Provider struct {
+	Kind notification.DeviceKind
+	Counted
 }
 
-// NewSender returns a sender over providers, whose names are the kinds of their devices.
-func NewSender(board *channel.Board, providers ...*channel.Provider) *Sender {
-	s := &Sender{}
-	for _, p := range providers {
-		s.providers = append(s.providers, provider{notification.DeviceKind(p.Name), channel.NewFailover(board, p)})
-	}
-	return s
+// Counted is a sender that counts its calls, and knows whether its provider rests.
+type Counted interface {
+	channel.Sender
+	Resting() map[string]bool
+	Calls() map[string]map[notification.AttemptOutcome]int64
 }
+
+// NewSender returns a sender over providers of different kinds.
+func NewSender(providers ...Provider) *Sender { return &Sender{providers} }
 
 // Resting maps the name of each provider to whether it rests or is paused.
 func (s *Sender) Resting() map[string]bool {
@@ -67,12 +68,12 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	var sends sync.WaitGroup
 	for _, p := range s.providers {
 		part := msg
-		part.Devices = slices.DeleteFunc(slices.Clone(msg.Devices), func(token string) bool { return notification.KindOf(token) != p.kind })
+		part.Devices = slices.DeleteFunc(slices.Clone(msg.Devices), func(token string) bool { return notification.KindOf(token) != p.Kind })
 		part.Provider = "" // a repeat goes to the devices of all providers, and replaces the message there
 		if len(part.Devices) == 0 {
 			continue
 		}
-		r := &result{kind: p.kind}
+		r := &result{kind: p.Kind}
 		results = append(results, r)
 		sends.Go(func() { r.answer, r.err = p.Send(ctx, part) })
 	}

@@ -40,7 +40,13 @@ func failing(class notification.FailureClass) *provider {
 }
 
 func both(board *channel.Board, fcm, webpush *provider) *push.Sender {
-	return push.NewSender(board, &channel.Provider{Name: "fcm", Sender: fcm}, &channel.Provider{Name: "webpush", Sender: webpush})
+	return push.NewSender(of(board, "fcm", fcm), of(board, "webpush", webpush))
+}
+
+func of(board *channel.Board, kind string, sender *provider) push.Provider {
+	return push.Provider{
+		Kind: notification.DeviceKind(kind), Counted: channel.NewFailover(board, &channel.Provider{Name: kind, Sender: sender}),
+	}
 }
 
 func message(devices ...string) notification.Message {
@@ -98,7 +104,7 @@ func TestNoProvider(t *testing.T) {
 	t.Parallel()
 
 	fcm := &provider{}
-	only := push.NewSender(nil, &channel.Provider{Name: "fcm", Sender: fcm})
+	only := push.NewSender(of(nil, "fcm", fcm))
 	_, err := only.Send(t.Context(), message())
 	require.EqualError(t, err, "push was not asked: no working device")
 	var off *notification.NotConfiguredError

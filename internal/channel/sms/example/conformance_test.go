@@ -52,7 +52,7 @@ func TestAddedProvider(t *testing.T) {
 	})
 	wired.Read(r)
 	require.NoError(t, r.Err())
-	sender, err := texts.NewSender(channel.Process{Timeout: time.Minute, Slots: 1})
+	sender, err := texts.NewSender(channel.Process{Timeout: time.Minute, Slots: 1}, wiring.Limits{})
 	require.NoError(t, err)
 
 	msg := channeltest.Message(1)
