@@ -4,9 +4,9 @@
 package activities
 
 import (
-	"sync"
 	"time"
 
+	"herald/internal/limit"
 	"herald/internal/notification"
 	"herald/internal/planner"
 )
@@ -41,19 +41,17 @@ type Activities struct {
 	Escalations EscalationWorkflows
 	DigestText  func(templates []notification.Template, eventType string, channel notification.Channel,
 		recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
-	Senders    map[notification.Channel]Sender // a channel without a sender is off
-	Off        map[notification.Channel]error  // why a channel is off: which settings it lacks
-	Policies   map[notification.Channel]DeliveryPolicy
-	RateLimits map[notification.Channel]float64 // messages a second over all workers; 0, or no entry: none
-	Turns      TurnStore                        // of the channels that have a rate limit
+	Senders  map[notification.Channel]Sender // a channel without a sender is off
+	Off      map[notification.Channel]error  // why a channel is off: which settings it lacks
+	Policies map[notification.Channel]DeliveryPolicy
+	Pace     *limit.Pace // nil: no channel has a rate limit
 	// An event with more recipients than BulkThreshold sends its deliveries in batches. In other
 	// events each delivery has a workflow. 0: no event sends batches.
 	BulkThreshold int
 
-	warnings   warnings
-	turnQueues sync.Map // by channel: a *turnQueue
-	underWay   underWay
-	singles    singles
+	warnings warnings
+	underWay underWay
+	singles  singles
 }
 
 // DeliveryPolicy holds the settings for the deliveries of one channel. It comes from

@@ -30,7 +30,7 @@ const beginTimeout, recordTimeout = 5 * time.Second, 5 * time.Second
 const maxCrashes = 10
 
 // AttemptOverhead is the time that an attempt has in addition to its call: for the statements that
-// begin and end it, and for its turn under a rate limit. After this time Temporal takes the worker
+// begin and end it, and for its token under a rate limit. After this time Temporal takes the worker
 // for dead, the attempt's lease expires, and the attempt is repeated.
 const AttemptOverhead = 20 * time.Second
 
@@ -73,14 +73,14 @@ type outgoing struct {
 	local   bool                                 // a local activity: does not wait while all providers rest
 }
 
-// attempt waits for the message's turn, hands it to its provider and records the answer. It returns
+// attempt waits for the message's token, hands it to its provider and records the answer. It returns
 // who took the message. If the provider accepted the message but the record failed, attempt also
 // returns the record.
 //
 // A failed attempt that could not be recorded counts as a crash once its lease has expired, and is
-// repeated. An attempt does not count if it gets no turn, or if all providers rest.
+// repeated. An attempt does not count if it gets no token, or if all providers rest.
 func (a *Activities) attempt(ctx context.Context, m outgoing) (by notification.SentBy, unrecorded *notification.AttemptResult, err error) {
-	if err := a.awaitTurn(ctx, m.channel); err != nil {
+	if err := a.awaitToken(ctx, m.channel); err != nil {
 		a.release(ctx, m.begun)
 		return by, nil, failure(err)
 	}
@@ -89,7 +89,7 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (by notification.S
 		return by, nil, errExpired
 	}
 	err = a.try(ctx, &m)
-	if errors.Is(err, notification.ErrProvidersRest) {
+	if errors.Is(err, notification.ErrBackOff) {
 		a.release(ctx, m.begun)
 		return by, nil, resting(err, activity.GetInfo(ctx).Attempt)
 	}
@@ -119,11 +119,11 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (by notification.S
 }
 
 // try calls the provider, and completes the result with the answer or the failure. If all providers
-// still rest after restPatience, the error is [notification.ErrProvidersRest].
+// still rest after restPatience, the error is [notification.ErrBackOff].
 func (a *Activities) try(ctx context.Context, m *outgoing) error {
 	answer, err := a.call(ctx, *m)
-	for until := time.Now().Add(restPatience); errors.Is(err, notification.ErrProvidersRest); answer, err = a.call(ctx, *m) {
-		if rest, ok := errors.AsType[*notification.RestError](err); ok && rest.Alone {
+	for until := time.Now().Add(restPatience); errors.Is(err, notification.ErrBackOff); answer, err = a.call(ctx, *m) {
+		if rest, ok := errors.AsType[*notification.BackOffError](err); ok && rest.Alone {
 			return err
 		}
 		if m.local || ctx.Err() != nil || stopping(ctx) || time.Now().After(until) {
@@ -206,7 +206,7 @@ func (a *Activities) record(ctx context.Context, m outgoing) error {
 	if err == nil {
 		observeCommitToSent(ctx, m.channel, recorded...)
 		a.warnings.tokensKept(ctx, recorded[0].DeadTokensKept)
-		if m.tried.Begun == 1 && a.RateLimits[m.channel] == 0 {
+		if m.tried.Begun == 1 && a.Pace.Rate(m.channel) == 0 {
 			a.singles.note(recorded[0].Waited - m.result.Took)
 		}
 	}

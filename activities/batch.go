@@ -20,7 +20,7 @@ type batch struct {
 
 	ids        []string // deliveries that are not in a group yet
 	unrecorded []notification.AttemptResult
-	err        error // of the database, or no turn came: no further group begins
+	err        error // of the database, or no token came: no further group begins
 
 	mu       sync.Mutex // guards the fields below
 	rested   error      // set: all providers rest
@@ -45,7 +45,7 @@ func (b *batch) send(ctx context.Context) {
 		group := b.ids[:n]
 		b.ids = b.ids[n:]
 		b.sendGroup(ctx, group)
-		if b.activities.RateLimits[b.in.Channel] == 0 { // a rate limit's turns already put single messages first
+		if b.activities.Pace.Rate(b.in.Channel) == 0 { // a rate limit's tokens already put single messages first
 			b.activities.singles.waitForSingles(ctx)
 		}
 	}
@@ -54,7 +54,7 @@ func (b *batch) send(ctx context.Context) {
 // groupSize returns the number of attempts to begin together: under a rate limit, one
 // second's attempts.
 func (b *batch) groupSize() int {
-	rate := b.activities.RateLimits[b.in.Channel]
+	rate := b.activities.Pace.Rate(b.in.Channel)
 	if rate == 0 {
 		return groupSize
 	}

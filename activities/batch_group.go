@@ -58,19 +58,19 @@ func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt
 	return begun, err
 }
 
-// sendAll hands messages to the provider as soon as they have their turns, and returns when the
-// provider has answered all of them. It gives messages back to the batch if no turn comes, or if
+// sendAll hands messages to the provider as soon as they have their tokens, and returns when the
+// provider has answered all of them. It gives messages back to the batch if no token comes, or if
 // the batch was cancelled or its worker stops.
 func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt) []notification.AttemptResult {
-	waiting, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
+	waiting, cancel := context.WithTimeoutCause(ctx, tokenPatience, errNoToken)
 	defer cancel()
 	results := make([]notification.AttemptResult, len(begun))
 	var expired []notification.Attempt
 	var calls sync.WaitGroup
 	next := 0
 	for next < len(begun) {
-		granted, err := b.activities.awaitTurns(waiting, b.in.Channel, len(begun)-next, true)
-		if b.ended(ctx) { // no check of b.until: no other sender can use the turns that are granted
+		granted, err := b.activities.awaitTokens(waiting, b.in.Channel, len(begun)-next, true)
+		if b.ended(ctx) { // no check of b.until: no other sender can use the tokens that are granted
 			break
 		}
 		if err != nil {
@@ -98,7 +98,7 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 	return results
 }
 
-// drop ends deliveries that expired while they waited for their turns.
+// drop ends deliveries that expired while they waited for their tokens.
 func (b *batch) drop(ctx context.Context, expired []notification.Attempt) {
 	if len(expired) == 0 {
 		return
@@ -159,10 +159,10 @@ func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notific
 		b.note(func(p *BatchProgress) { p.Sent++ })
 		return m.result
 	}
-	if rest, ok := errors.AsType[*notification.RestError](err); ok && rest.Alone {
+	if rest, ok := errors.AsType[*notification.BackOffError](err); ok && rest.Alone {
 		return m.result
 	}
-	if errors.Is(err, notification.ErrProvidersRest) {
+	if errors.Is(err, notification.ErrBackOff) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.rested = resting(err, 1)

@@ -15,7 +15,7 @@ const DeliveryExpired = "DeliveryExpired"
 // end.
 const expiredRetry = time.Millisecond
 
-// errExpired is the failure of an attempt whose message expired while it waited for its turn. The
+// errExpired is the failure of an attempt whose message expired while it waited for its token. The
 // next attempt at a digest sends the other items.
 var errExpired = benign("the message expired while it waited for its turn", DeliveryExpired, expiredRetry)
 

@@ -10,10 +10,11 @@ import (
 	"herald/activities"
 	"herald/internal/attempt"
 	"herald/internal/db"
+	"herald/internal/limit"
 	"herald/internal/notification"
 )
 
-// A message that expires while it waits for its turn is not sent. The result has the reason, so the
+// A message that expires while it waits for its token is not sent. The result has the reason, so the
 // workflow counts the end.
 func TestSendExpiredAtItsTurn(t *testing.T) {
 	t.Parallel()
@@ -21,7 +22,7 @@ func TestSendExpiredAtItsTurn(t *testing.T) {
 	db, mail := due(1, 0), &provider{}
 	db.attempt.Message.SendBy = time.Now()
 
-	got := must(sendLimited(t, db, mail, &turns{}))(t)
+	got := must(sendLimited(t, db, mail, &tokens{}))(t)
 
 	require.Equal(t, activities.SendResult{Status: notification.Pending, Dropped: string(notification.DecisionExpired)}, got)
 	require.Zero(t, mail.calls)
@@ -61,20 +62,20 @@ func TestSendDigestExpiresWithItsFirstItem(t *testing.T) {
 	}
 }
 
-// expiring grants turns once all deliveries with a limit have expired.
+// expiring grants tokens once all deliveries with a limit have expired.
 type expiring struct {
 	*db.DB
 	t *testing.T
 }
 
-func (e expiring) TakeTurns(_ context.Context, in notification.TurnsWanted) (notification.Turns, error) {
+func (e expiring) TakeTokens(_ context.Context, in limit.Wanted) (limit.Taken, error) {
 	require.Eventually(e.t, func() bool {
 		return get[bool](e.t, e.DB, "SELECT coalesce(bool_and(expires_at < clock_timestamp()), true) FROM notification")
 	}, time.Minute, 10*time.Millisecond)
-	return notification.Turns{Granted: in.Most}, nil
+	return limit.Taken{Granted: in.Most}, nil
 }
 
-// A batch sends the messages that have not expired when their turns come.
+// A batch sends the messages that have not expired when their tokens come.
 func TestSendBatchDropsExpiredDeliveries(t *testing.T) {
 	t.Parallel()
 
@@ -82,7 +83,7 @@ func TestSendBatchDropsExpiredDeliveries(t *testing.T) {
 	exec(t, s, "UPDATE notification SET expires_at = now() - interval '1 hour' WHERE delivery_id = 'd-1'")
 	exec(t, s, "UPDATE notification SET expires_at = now() + interval '1 second' WHERE delivery_id IN ('d-2', 'd-3')")
 	a := batchActivities(attempt.On(s), over)
-	a.Turns, a.RateLimits = expiring{s, t}, map[notification.Channel]float64{notification.Email: 20}
+	a.Pace = paced(expiring{s, t}, 20)
 
 	got := must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t)
 

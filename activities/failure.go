@@ -25,7 +25,7 @@ const (
 	NoText               = "NoText"               // the text cannot be written, or the recipient cannot be reached
 	AttemptsExhausted    = "AttemptsExhausted"    // the provider failed as often as the policy allows
 	ProvidersRest        = "ProvidersRest"        // all providers rest, are paused or are at their limits; nothing was sent
-	RateLimited          = "RateLimited"          // the channel's rate limit left no turn; nothing was sent
+	RateLimited          = "RateLimited"          // the channel's rate limit left no token; nothing was sent
 )
 
 // failure makes err permanent if its row does not exist. Do not wrap the result with fmt.Errorf:

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"herald/activities"
+	"herald/internal/limit"
 	"herald/internal/notification"
 	"herald/internal/template"
 )
@@ -127,31 +128,36 @@ func loggedEnv(a *activities.Activities) (*testsuite.TestActivityEnvironment, *b
 	return env, logged
 }
 
-// turns is a TurnStore that gives out all turns, or fails.
-type turns struct {
+// tokens is a limit.Tokens that gives out all tokens, or fails.
+type tokens struct {
 	err error
-	in  time.Duration // when the turns are due
+	in  time.Duration // when the tokens are due
 
-	wanted []notification.TurnsWanted
+	wanted []limit.Wanted
 }
 
-func (s *turns) TakeTurns(_ context.Context, in notification.TurnsWanted) (notification.Turns, error) {
+func (s *tokens) TakeTokens(_ context.Context, in limit.Wanted) (limit.Taken, error) {
 	s.wanted = append(s.wanted, in)
-	return notification.Turns{Granted: in.Most, Wait: s.in}, s.err
+	return limit.Taken{Granted: in.Most, Wait: s.in}, s.err
+}
+
+// paced limits e-mail to rate messages a second.
+func paced(tokens limit.Tokens, rate float64) *limit.Pace {
+	return &limit.Pace{Tokens: tokens, Rates: map[notification.Channel]float64{notification.Email: rate}}
 }
 
 // sendLimited makes an attempt over a channel with a rate limit.
-func sendLimited(t *testing.T, db *deliveries, mail activities.Sender, from *turns) (activities.SendResult, error) {
+func sendLimited(t *testing.T, db *deliveries, mail activities.Sender, from *tokens) (activities.SendResult, error) {
 	t.Helper()
 	a := mailer(db, mail)
-	a.Turns, a.RateLimits = from, map[notification.Channel]float64{notification.Email: 2}
+	a.Pace = paced(from, 2)
 	return run[activities.SendResult](a, a.Send, sendInput)
 }
 
 func TestSendWaitsForItsTurn(t *testing.T) {
 	t.Parallel()
 
-	db, mail, from := due(1, 0), accepting(), &turns{in: 50 * time.Millisecond}
+	db, mail, from := due(1, 0), accepting(), &tokens{in: 50 * time.Millisecond}
 	begun := time.Now()
 	must(sendLimited(t, db, mail, from))(t)
 	require.Equal(t, 1, mail.calls)
@@ -167,14 +173,14 @@ func TestSendWithoutTurns(t *testing.T) {
 	t.Parallel()
 
 	db, mail := due(1, 0), accepting()
-	_, err := sendLimited(t, db, mail, &turns{err: errors.New("connection refused")})
+	_, err := sendLimited(t, db, mail, &tokens{err: errors.New("connection refused")})
 	require.ErrorContains(t, err, "connection refused")
 	require.Zero(t, mail.calls)
 	require.Equal(t, []notification.Attempt{due(1, 0).attempt}, db.released)
 	require.Empty(t, db.results)
 }
 
-// Under a rate limit a worker has at least two slots, and no more slots than get turns while they
+// Under a rate limit a worker has at least two slots, and no more slots than get tokens while they
 // wait.
 func TestSendSlots(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 func TestSendWhileAllRest(t *testing.T) {
 	t.Parallel()
 
-	db, mail := due(1, 0), &provider{err: notification.ErrProvidersRest}
+	db, mail := due(1, 0), &provider{err: notification.ErrBackOff}
 	_, err := send(t, db, mail, sendInput)
 
 	requireFailure(t, err, activities.ProvidersRest, false, time.Second)
@@ -36,7 +36,7 @@ func TestRetryAfterRest(t *testing.T) {
 		t.Run(rest.String(), func(t *testing.T) {
 			t.Parallel()
 
-			_, err := send(t, due(1, 0), &provider{err: &notification.RestError{For: rest}}, sendInput)
+			_, err := send(t, due(1, 0), &provider{err: &notification.BackOffError{For: rest}}, sendInput)
 			requireFailure(t, err, activities.ProvidersRest, false, retry)
 		})
 	}
@@ -46,7 +46,7 @@ func TestRetryAfterRest(t *testing.T) {
 func TestSendAfterRest(t *testing.T) {
 	t.Parallel()
 
-	db, mail := due(1, 0), &provider{err: notification.ErrProvidersRest}
+	db, mail := due(1, 0), &provider{err: notification.ErrBackOff}
 	mail.during = func(context.Context) {
 		if mail.calls == 3 {
 			mail.err = nil
@@ -66,7 +66,7 @@ func TestSendWhileTheDestinationRests(t *testing.T) {
 		t.Run(rest.String(), func(t *testing.T) {
 			t.Parallel()
 
-			db, hook := due(1, 0), &provider{err: &notification.RestError{For: rest, Alone: true}}
+			db, hook := due(1, 0), &provider{err: &notification.BackOffError{For: rest, Alone: true}}
 			_, err := send(t, db, hook, sendInput)
 
 			var failed *temporal.ApplicationError
@@ -89,7 +89,7 @@ func TestSendBatchWhileADestinationRests(t *testing.T) {
 	var sent atomic.Int64
 	a := batchActivities(attempt.On(db), &mails{answer: func(context.Context, string) error {
 		if sent.Add(1)%10 == 0 {
-			return &notification.RestError{For: time.Minute, Alone: true}
+			return &notification.BackOffError{For: time.Minute, Alone: true}
 		}
 		return nil
 	}})
@@ -108,7 +108,7 @@ func TestSendBatchWhileADestinationRests(t *testing.T) {
 func TestSendDigestWhileAllRest(t *testing.T) {
 	t.Parallel()
 
-	db, mail := dueDigest(1, 0), &provider{err: notification.ErrProvidersRest}
+	db, mail := dueDigest(1, 0), &provider{err: notification.ErrBackOff}
 	_, err := sendDigest(db, mail)
 
 	requireFailure(t, err, activities.ProvidersRest, false, time.Second)
@@ -124,7 +124,7 @@ func TestSendBatchWhileAllRest(t *testing.T) {
 	var sent atomic.Int64
 	over := &mails{answer: func(context.Context, string) error {
 		if sent.Add(1) > 10 {
-			return notification.ErrProvidersRest
+			return notification.ErrBackOff
 		}
 		return nil
 	}}

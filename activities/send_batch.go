@@ -28,7 +28,7 @@ const (
 	BatchSends = BatchesAtOnce * groupSize
 	// batchStint is the minimum time during which an execution begins groups; the maximum is twice
 	// as long. Then the batch goes back to the queue, behind more urgent work and batches of other
-	// entities. The time is random, because batches that end at the same time would leave turns of
+	// entities. The time is random, because batches that end at the same time would leave tokens of
 	// a rate limit unused.
 	batchStint = 10 * time.Second
 	// BatchHeartbeat is the time that Temporal waits for a heartbeat. A batch sends one every
@@ -92,7 +92,7 @@ func (a *Activities) batchDeliveries(ctx context.Context, in SendBatchInput) ([]
 	return a.Batches.BatchDeliveries(ctx, in.EventID, in.Channel, in.IDs)
 }
 
-// end returns the batch's result. If the database failed, or no turn came, the activity fails
+// end returns the batch's result. If the database failed, or no token came, the activity fails
 // and Temporal repeats it, unless the workflow has to record attempts first. A cancelled batch looks
 // for remaining deliveries, too, because its workflow may continue.
 func (b *batch) end(ctx context.Context) (SendBatchResult, error) {

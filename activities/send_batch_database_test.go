@@ -17,6 +17,7 @@ import (
 	"herald/activities"
 	"herald/internal/attempt"
 	"herald/internal/db"
+	"herald/internal/limit"
 	"herald/internal/notification"
 )
 
@@ -220,31 +221,31 @@ func deadLetters(t *testing.T, s *db.DB) []string {
 	return get[[]string](t, s, "SELECT coalesce(array_agg(delivery_id ORDER BY delivery_id), '{}') FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'")
 }
 
-// scarce gives out a limited number of turns.
+// scarce gives out a limited number of tokens.
 type scarce struct {
-	turns int
-	err   error // the error after the last turn
+	tokens int
+	err   error // the error after the last token
 }
 
-func (s *scarce) TakeTurns(_ context.Context, in notification.TurnsWanted) (notification.Turns, error) {
-	granted := min(in.Most, s.turns)
-	s.turns -= granted
+func (s *scarce) TakeTokens(_ context.Context, in limit.Wanted) (limit.Taken, error) {
+	granted := min(in.Most, s.tokens)
+	s.tokens -= granted
 	if granted == 0 {
-		return notification.Turns{}, s.err
+		return limit.Taken{}, s.err
 	}
-	return notification.Turns{Granted: granted}, nil
+	return limit.Taken{Granted: granted}, nil
 }
 
-// A batch sends as many messages as the channel's rate limit allows. If no more turns come, the
+// A batch sends as many messages as the channel's rate limit allows. If no more tokens come, the
 // other deliveries do not change, and Temporal retries the activity.
 func TestSendBatchTakesTurns(t *testing.T) {
 	t.Parallel()
 
 	away := errors.New("connection refused")
-	for turns, want := range map[int]int{0: 0, 21: 21, 100: 50} {
+	for tokens, want := range map[int]int{0: 0, 21: 21, 100: 50} {
 		s, over := withBatch(t, 50), &mails{}
 		a := batchActivities(attempt.On(s), over)
-		a.Turns, a.RateLimits = &scarce{turns: turns, err: away}, map[notification.Channel]float64{notification.Email: 20}
+		a.Pace = paced(&scarce{tokens: tokens, err: away}, 20)
 
 		got, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s))
 
@@ -262,14 +263,14 @@ func TestSendBatchTakesTurns(t *testing.T) {
 	}
 }
 
-// A batch uses turns even if they are in the past, because the database is slow. No delivery leaves
+// A batch uses tokens even if they are in the past, because the database is slow. No delivery leaves
 // the batch.
 func TestSendBatchUsesPastTurns(t *testing.T) {
 	t.Parallel()
 
 	s, over := withBatch(t, 50), &mails{}
 	a := batchActivities(attempt.On(s), over)
-	a.Turns, a.RateLimits = &turns{in: -time.Second}, map[notification.Channel]float64{notification.Email: 20}
+	a.Pace = paced(&tokens{in: -time.Second}, 20)
 
 	got := must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t)
 

@@ -22,7 +22,7 @@ const FirstAttempts = 32
 // the lease expires. Then Send reads the result of the first run.
 func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, error) {
 	full := SendResult{Status: notification.Pending, NotSent: true}
-	if a.RateLimits[in.Channel] > 0 {
+	if a.Pace.Rate(in.Channel) > 0 {
 		return full, nil
 	}
 	done, free := a.underWay.begin(in.Channel, FirstAttempts)

@@ -284,7 +284,7 @@ func TestSendFirst(t *testing.T) {
 	}{
 		{name: "sent", want: activities.SendResult{Status: notification.Sent}, calls: 1},
 		{name: "a rate limit", rate: 1, want: left},
-		{name: "all providers rest", err: notification.ErrProvidersRest, want: left, calls: 1, released: 1},
+		{name: "all providers rest", err: notification.ErrBackOff, want: left, calls: 1, released: 1},
 		{name: "first run in flight", leased: time.Minute},
 	}
 	for _, tt := range tests {
@@ -293,7 +293,7 @@ func TestSendFirst(t *testing.T) {
 
 			db, mail := due(1, 0), &provider{err: tt.err}
 			a := mailer(db, mail)
-			db.leasedFor, a.RateLimits = tt.leased, map[notification.Channel]float64{notification.Email: tt.rate}
+			db.leasedFor, a.Pace = tt.leased, paced(nil, tt.rate)
 
 			got, err := run[activities.SendResult](a, a.SendFirst, sendInput)
 

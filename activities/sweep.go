@@ -100,7 +100,7 @@ func (a *Activities) Sweep(ctx context.Context) (notification.Sweep, error) {
 		sweepStartedAgain: s.found.StartedAgain, sweepClosed: s.found.Closed, sweepFailed: s.found.Failed,
 	})
 	s.deleteOver(ctx, "throttle windows that are over", a.Expired.DeleteThrottles)
-	s.deleteOver(ctx, "turns of unused destinations", a.Expired.DeleteTurns)
+	s.deleteOver(ctx, "tokens of unused destinations", a.Expired.DeleteTurns)
 	s.deleteOver(ctx, "messages that no cap counts any more", a.Expired.DeleteCounted)
 	return s.found, nil
 }

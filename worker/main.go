@@ -21,7 +21,6 @@ import (
 
 	"herald/activities"
 	"herald/internal/attempt"
-	"herald/internal/channel"
 	"herald/internal/config"
 	"herald/internal/config/environment"
 	"herald/internal/config/secret"
@@ -73,7 +72,7 @@ type process struct {
 	cfg                config.Config
 	events, deliveries *db.DB
 	broker             *rabbitmq.Broker
-	board              *channel.Board
+	circuits           *limit.Circuits
 	senders            map[notification.Channel]activities.Sender
 	off                map[notification.Channel]error // the reason why a channel has no sender
 	topics             *kafka.Producer                // nil if no source has a topic
@@ -117,8 +116,8 @@ func run(ctx context.Context, part part) (err error) {
 	if err != nil {
 		return err
 	}
-	p.board = channel.NewBoard(limit.On(p.deliveries))
-	if p.senders, p.off, err = newSenders(p.wired, cfg, p.broker, p.board, limit.On(p.deliveries), part.channels); err != nil {
+	p.circuits = limit.NewCircuits(limit.On(p.deliveries))
+	if p.senders, p.off, err = newSenders(p.wired, cfg, p.broker, p.circuits, limit.On(p.deliveries), part.channels); err != nil {
 		return err
 	}
 	metrics, err := newMetrics(p.watched(sources))
@@ -159,7 +158,7 @@ func (p *process) serve(ctx context.Context, group *errgroup.Group) error {
 	}
 	background(group, func() { declareQueues(ctx, p.events, p.broker) })
 	background(group, func() { p.warnOfMistakes(ctx) })
-	background(group, func() { p.board.Run(ctx) })
+	background(group, func() { p.circuits.Run(ctx) })
 	return p.running.run(ctx)
 }
 
@@ -222,8 +221,7 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 		Escalations:   p.launcher,
 		DigestText:    p.texts().Digest,
 		Policies:      deliveryPolicies(p.cfg),
-		RateLimits:    rateLimits(p.cfg),
-		Turns:         limit.On(p.deliveries),
+		Pace:          &limit.Pace{Tokens: limit.On(p.deliveries), Rates: rateLimits(p.cfg)},
 		BulkThreshold: p.cfg.BulkThreshold,
 	}
 }

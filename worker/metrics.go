@@ -173,7 +173,7 @@ func labelOf(source string) metric.MeasurementOption {
 func (w watched) observeProviders(observer metric.Observer, resting metric.Float64Observable, calls metric.Int64Observable) {
 	for name, sender := range w.senders {
 		over, ok := sender.(interface {
-			Resting() map[string]bool
+			OpenCircuits() map[string]bool
 			Calls() map[string]map[notification.AttemptOutcome]int64
 		})
 		if !ok {
@@ -182,7 +182,7 @@ func (w watched) observeProviders(observer metric.Observer, resting metric.Float
 		of := func(provider string) metric.MeasurementOption {
 			return metric.WithAttributes(attribute.String(activities.ChannelLabel, string(name)), attribute.String(activities.ProviderLabel, provider))
 		}
-		for provider, rests := range over.Resting() {
+		for provider, rests := range over.OpenCircuits() {
 			observer.ObserveFloat64(resting, number(rests), of(provider))
 		}
 		for provider, byOutcome := range over.Calls() {

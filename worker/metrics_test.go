@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/activities"
-	"herald/internal/channel"
 	"herald/internal/health"
+	"herald/internal/limit"
 	"herald/internal/notification"
 )
 
@@ -73,7 +73,7 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 			},
 			broker:  func() error { return tt.broker },
 			queues:  func(context.Context) (map[string]int, error) { return map[string]int{"q": 3}, tt.broker },
-			senders: map[notification.Channel]activities.Sender{notification.Email: channel.NewFailover(nil, &channel.Provider{Name: "smtp"})},
+			senders: map[notification.Channel]activities.Sender{notification.Email: limit.NewFailover(nil, &limit.Provider{Name: "smtp"})},
 			followUps: func(ctx context.Context) (notification.FollowUpState, error) {
 				if _, bounded := ctx.Deadline(); !bounded {
 					return notification.FollowUpState{}, errors.New("the call has no deadline")

@@ -9,6 +9,7 @@ import (
 	"herald/internal/channel"
 	"herald/internal/config"
 	"herald/internal/config/secret"
+	"herald/internal/limit"
 	"herald/internal/notification"
 	"herald/internal/rabbitmq"
 	"herald/internal/tracing"
@@ -27,7 +28,7 @@ const connections = slots + activities.FirstAttempts + activities.BatchSends
 
 // newSenders returns a sender for each channel that is on. For each other channel it returns the
 // reason why it is off; deliveries over it fail with this reason.
-func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker, board *channel.Board, turns channel.Turns, channels []notification.Channel) (senders map[notification.Channel]activities.Sender, why map[notification.Channel]error, err error) {
+func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker, circuits *limit.Circuits, tokens limit.Tokens, channels []notification.Channel) (senders map[notification.Channel]activities.Sender, why map[notification.Channel]error, err error) {
 	senders, why = map[notification.Channel]activities.Sender{}, map[notification.Channel]error{}
 	for _, name := range channels {
 		process := channel.Process{
@@ -35,10 +36,10 @@ func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker,
 		}
 		var limits wiring.Limits
 		if name.LimitsEach() {
-			limits.Rate, limits.Turns = cfg.Policies[name].RateLimit, turns
+			limits.Rate, limits.Tokens = cfg.Policies[name].RateLimit, tokens
 		}
 		if !name.BestEffort() { // a best-effort delivery has one attempt, and never waits
-			limits.Board = board
+			limits.Circuits = circuits
 		}
 		sender, err := wired[name].NewSender(process, limits)
 		var off *channel.OffError

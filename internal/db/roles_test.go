@@ -18,7 +18,6 @@ import (
 	"herald/activities"
 	"herald/internal/attempt"
 	"herald/internal/audit"
-	"herald/internal/channel"
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/escalation"
@@ -38,6 +37,15 @@ import (
 	"herald/internal/suppression"
 )
 
+// limits are the methods of [limit.Store] that a worker calls. The others are an operator's.
+type limits interface {
+	ProviderStates(ctx context.Context) ([]notification.ProviderState, error)
+	OpenCircuit(ctx context.Context, provider, failure string, first, longest time.Duration, probed bool) error
+	ClaimProbe(ctx context.Context, provider string, lease time.Duration) (bool, error)
+	CloseCircuit(ctx context.Context, provider string) error
+	limit.Tokens
+}
+
 // Each role of docs/roles.sql may run the statements of its program. The test calls each method with
 // made-up arguments: Postgres checks permissions before it reads a row.
 func TestRolesMayRunTheirStatements(t *testing.T) {
@@ -52,7 +60,7 @@ func TestRolesMayRunTheirStatements(t *testing.T) {
 	}
 
 	worker, heard := of("worker")
-	wanted := []reflect.Type{reflect.TypeFor[channel.States](), reflect.TypeFor[planner.Rows]()}
+	wanted := []reflect.Type{reflect.TypeFor[limits](), reflect.TypeFor[planner.Rows]()}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[activities.Activities]()) {
 		wanted = append(wanted, field.Type)
 	}

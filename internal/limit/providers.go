@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// ProviderStates reads the providers that have rested, or that an operator has paused or chosen.
+// ProviderStates reads the providers whose circuit was open, or that an operator has paused or chosen.
 func (s Store) ProviderStates(ctx context.Context) ([]notification.ProviderState, error) {
 	const query = `
 		SELECT provider, rests, coalesce(rests_until - clock_timestamp(), '0'), coalesce(rests_until, '0001-01-01 00:00:00Z'), coalesce(failure, ''),
@@ -21,9 +21,9 @@ func (s Store) ProviderStates(ctx context.Context) ([]notification.ProviderState
 	return db.Collect(ctx, s.Pool, "read provider_state", pgx.RowToStructByPos[notification.ProviderState], query)
 }
 
-// RestProvider lets a provider rest: for first, then for twice as long in each consecutive rest, up to
-// longest. It does not change the rest of a provider that rests already, unless its probe failed.
-func (s Store) RestProvider(ctx context.Context, provider, failure string, first, longest time.Duration, probed bool) error {
+// OpenCircuit opens the circuit of a provider: for first, then each time for twice as long, up to longest.
+// It does not change a circuit that is open already, unless its probe failed.
+func (s Store) OpenCircuit(ctx context.Context, provider, failure string, first, longest time.Duration, probed bool) error {
 	const query = `
 		INSERT INTO provider_state AS s (provider, rests, rests_until, failure)
 		VALUES ($1, 1, clock_timestamp() + $3::interval, left($2, 500))
@@ -35,11 +35,11 @@ func (s Store) RestProvider(ctx context.Context, provider, failure string, first
 		WHERE  s.rests = 0
 		OR     $5`
 
-	return s.Exec(ctx, "let a provider rest", query, provider, failure, first, longest, probed)
+	return s.Exec(ctx, "open a circuit", query, provider, failure, first, longest, probed)
 }
 
-// ClaimProbe reports whether this process may send the message that tries a provider after its
-// rest. If the process dies, another process may send one after the lease.
+// ClaimProbe reports whether this process may send the message that tries a provider whose
+// circuit was open. If the process dies, another process may send one after the lease.
 func (s Store) ClaimProbe(ctx context.Context, provider string, lease time.Duration) (bool, error) {
 	const query = `
 		UPDATE provider_state
@@ -50,19 +50,19 @@ func (s Store) ClaimProbe(ctx context.Context, provider string, lease time.Durat
 	return changed.RowsAffected() == 1, db.Wrap(err, "claim a probe")
 }
 
-// ProviderWorks ends a provider's rest after a probe.
-func (s Store) ProviderWorks(ctx context.Context, provider string) error {
+// CloseCircuit closes a provider's circuit after a probe.
+func (s Store) CloseCircuit(ctx context.Context, provider string) error {
 	const query = `
 		UPDATE provider_state
 		SET    rests = 0, rests_until = NULL, changed_at = now()
 		WHERE  provider = $1
 		AND    rests > 0`
 
-	return s.Exec(ctx, "end a provider's rest", query, provider)
+	return s.Exec(ctx, "close a circuit", query, provider)
 }
 
 // OverrideProvider stores an operator's order about a provider. An empty override removes the order,
-// and ends the provider's rest. Only one provider of a channel is USED, so it removes the order USED
+// and closes the provider's circuit. Only one provider of a channel is USED, so it removes the order USED
 // from the others.
 func (s Store) OverrideProvider(ctx context.Context, provider string, others []string, override notification.ProviderOverride, by, reason string) error {
 	const query = `

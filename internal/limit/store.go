@@ -1,4 +1,5 @@
-// Package limit shares what limits senders: turns of channels, and rests of providers.
+// Package limit holds messages back: tokens of rate limits, open circuits of providers with the failover
+// to the next provider, and back-off.
 package limit
 
 import "herald/internal/db"

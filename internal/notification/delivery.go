@@ -144,17 +144,3 @@ func (c QuietCheck) Silence(now time.Time) (silence Silence, deferred bool) {
 	silence = Quiet(c.Preference, c.Timezone, now, c.Groups...)
 	return silence, Routing{QuietHoursAction: c.Action}.defers(silence)
 }
-
-// TurnsWanted asks for turns to send over a channel that has a rate limit.
-type TurnsWanted struct {
-	Name  string        // of a channel, or of a provider
-	Rate  float64       // turns per second
-	Most  int           // the largest useful number of turns, at least 1
-	Ahead time.Duration // how far ahead a turn may be due; at most a minute
-}
-
-// Turns are consecutive turns at the rate of their channel.
-type Turns struct {
-	Granted int
-	Wait    time.Duration // until the first turn is due (may be past); without a turn: until the next request is useful
-}

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// ErrProvidersRest means that no provider was called: all that may send the message rest, are paused
+// ErrBackOff means that no provider was called: all that may send the message rest, are paused
 // or are at their rate limit. The attempt does not count.
-var ErrProvidersRest = errors.New("all providers that may send it rest, are paused or are at their rate limit, see `starter channel list`")
+var ErrBackOff = errors.New("all providers that may send it rest, are paused or are at their rate limit, see `starter channel list`")
 
-// RestError is [ErrProvidersRest] with the time until a provider may be asked.
-type RestError struct {
+// BackOffError is [ErrBackOff] with the time until a provider may be asked.
+type BackOffError struct {
 	For   time.Duration // 0: unknown, or now
 	Alone bool          // only the message's destination takes no messages now; other messages may be sent
 }
 
-func (e *RestError) Error() string { return ErrProvidersRest.Error() }
+func (e *BackOffError) Error() string { return ErrBackOff.Error() }
 
-func (e *RestError) Unwrap() error { return ErrProvidersRest }
+func (e *BackOffError) Unwrap() error { return ErrBackOff }
 
 // ProviderOverride is an operator's order about a provider, which beats its failures.
 type ProviderOverride string

@@ -24,6 +24,7 @@ import (
 	"herald/internal/channel/webhook"
 	"herald/internal/channel/websocket"
 	"herald/internal/config/environment"
+	"herald/internal/limit"
 	"herald/internal/notification"
 )
 
@@ -196,15 +197,15 @@ func (p *Providers) Names() []string {
 
 // Limits is what a process shares with all others, to hold messages of a channel back.
 type Limits struct {
-	Board *channel.Board // nil: no provider rests
-	Rate  float64        // messages a second to each destination; 0: no limit but the providers' own
-	Turns channel.Turns  // of Rate; nil: the turns of the board
+	Circuits *limit.Circuits // nil: none is open
+	Rate     float64         // messages a second to each destination; 0: no limit but the providers' own
+	Tokens   limit.Tokens    // of Rate; nil: the tokens of the database of Circuits
 }
 
 // NewSender returns a sender that uses the providers that are on. If no provider is on, or the
 // order names a provider that is off, the error is a [channel.OffError].
 func (p *Providers) NewSender(process channel.Process, limits Limits) (channel.Sender, error) {
-	var senders []*channel.Provider
+	var senders []*limit.Provider
 	var off *channel.OffError
 	for _, provider := range p.All {
 		sender, err := provider.NewSender(process)
@@ -217,8 +218,8 @@ func (p *Providers) NewSender(process channel.Process, limits Limits) (channel.S
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", provider.Name, err)
 		default:
-			senders = append(senders, &channel.Provider{
-				Name: provider.Name, Sender: sender, RateLimit: cmp.Or(p.limits[provider.Name], limits.Rate), Turns: limits.Turns,
+			senders = append(senders, &limit.Provider{
+				Name: provider.Name, Sender: sender, RateLimit: cmp.Or(p.limits[provider.Name], limits.Rate), Tokens: limits.Tokens,
 			})
 		}
 	}
@@ -226,11 +227,11 @@ func (p *Providers) NewSender(process channel.Process, limits Limits) (channel.S
 		return nil, off
 	}
 	if !p.byDevice {
-		return channel.NewFailover(limits.Board, senders...), nil
+		return limit.NewFailover(limits.Circuits, senders...), nil
 	}
 	var kinds []push.Provider
 	for _, sender := range senders {
-		kinds = append(kinds, push.Provider{Kind: notification.DeviceKind(sender.Name), Counted: channel.NewFailover(limits.Board, sender)})
+		kinds = append(kinds, push.Provider{Kind: notification.DeviceKind(sender.Name), Counted: limit.NewFailover(limits.Circuits, sender)})
 	}
 	return push.NewSender(kinds...), nil
 }

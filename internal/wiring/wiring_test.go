@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/channel"
 	"herald/internal/config/environment"
+	"herald/internal/limit"
 	"herald/internal/notification"
 	"herald/internal/wiring"
 )
@@ -76,7 +77,7 @@ func TestOrderOfProviders(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err, tt.name)
-		require.ElementsMatch(t, tt.want, slices.Collect(maps.Keys(sender.(*channel.Failover).Resting())), tt.name)
+		require.ElementsMatch(t, tt.want, slices.Collect(maps.Keys(sender.(*limit.Failover).OpenCircuits())), tt.name)
 		require.Len(t, wired[notification.Email].Servers(), len(tt.want), tt.name)
 		if tt.order != "" {
 			require.Equal(t, tt.want[0], wired[notification.Email].All[0].Name, tt.name)

@@ -26,23 +26,23 @@ type Provider struct {
 	Counted
 }
 
-// Counted is a sender that counts its calls, and knows whether its provider rests.
+// Counted is a sender that counts its calls, and knows whether its circuit is open.
 type Counted interface {
 	channel.Sender
-	Resting() map[string]bool
+	OpenCircuits() map[string]bool
 	Calls() map[string]map[notification.AttemptOutcome]int64
 }
 
 // NewSender returns a sender over providers of different kinds.
 func NewSender(providers ...Provider) *Sender { return &Sender{providers} }
 
-// Resting maps the name of each provider to whether it rests or is paused.
-func (s *Sender) Resting() map[string]bool {
-	resting := map[string]bool{}
+// OpenCircuits maps the name of each provider to whether its circuit is open, or the provider is paused.
+func (s *Sender) OpenCircuits() map[string]bool {
+	open := map[string]bool{}
 	for _, p := range s.providers {
-		maps.Copy(resting, p.Resting())
+		maps.Copy(open, p.OpenCircuits())
 	}
-	return resting
+	return open
 }
 
 // Calls returns how often this process has called each provider, by outcome.
@@ -59,7 +59,7 @@ var errOff = &notification.NotConfiguredError{Channel: notification.Push, Why: e
 
 // Send passes msg to the providers of its devices concurrently. It succeeds if one device accepted
 // the message. The answer names all dead devices, even with an error. If all providers rest, the error
-// is [notification.ErrProvidersRest].
+// is [notification.ErrBackOff].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	if len(msg.Devices) == 0 {
 		return notification.Answer{}, channel.Refuse("push", CodeNoDevice)
@@ -88,7 +88,7 @@ type result struct {
 	err    error
 }
 
-func (r *result) rests() bool { return errors.Is(r.err, notification.ErrProvidersRest) }
+func (r *result) rests() bool { return errors.Is(r.err, notification.ErrBackOff) }
 
 // rank orders results: first a success, then the failures for which a retry is most likely to succeed.
 func (r *result) rank() int {

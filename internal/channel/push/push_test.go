@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/channel"
 	"herald/internal/channel/push"
 	"herald/internal/db/postgrestest"
 	"herald/internal/limit"
@@ -39,13 +38,13 @@ func failing(class notification.FailureClass) *provider {
 	return &provider{err: &notification.ProviderError{Provider: "p", Class: class}}
 }
 
-func both(board *channel.Board, fcm, webpush *provider) *push.Sender {
-	return push.NewSender(of(board, "fcm", fcm), of(board, "webpush", webpush))
+func both(circuits *limit.Circuits, fcm, webpush *provider) *push.Sender {
+	return push.NewSender(of(circuits, "fcm", fcm), of(circuits, "webpush", webpush))
 }
 
-func of(board *channel.Board, kind string, sender *provider) push.Provider {
+func of(circuits *limit.Circuits, kind string, sender *provider) push.Provider {
 	return push.Provider{
-		Kind: notification.DeviceKind(kind), Counted: channel.NewFailover(board, &channel.Provider{Name: kind, Sender: sender}),
+		Kind: notification.DeviceKind(kind), Counted: limit.NewFailover(circuits, &limit.Provider{Name: kind, Sender: sender}),
 	}
 }
 
@@ -122,12 +121,12 @@ func TestOneRests(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	require.NoError(t, limit.On(db).RestProvider(t.Context(), "webpush", "broken", time.Hour, time.Hour, false))
-	board := channel.NewBoard(limit.On(db))
-	board.Read(t.Context())
+	require.NoError(t, limit.On(db).OpenCircuit(t.Context(), "webpush", "broken", time.Hour, time.Hour, false))
+	circuits := limit.NewCircuits(limit.On(db))
+	circuits.Read(t.Context())
 	fcm, webpush := &provider{}, &provider{}
-	sender := both(board, fcm, webpush)
-	require.Equal(t, map[string]bool{"fcm": false, "webpush": true}, sender.Resting())
+	sender := both(circuits, fcm, webpush)
+	require.Equal(t, map[string]bool{"fcm": false, "webpush": true}, sender.OpenCircuits())
 
 	_, err := sender.Send(t.Context(), message(phone))
 	require.NoError(t, err)
@@ -135,7 +134,7 @@ func TestOneRests(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "fcm", answer.Provider)
 	_, err = sender.Send(t.Context(), message(browser))
-	require.ErrorIs(t, err, notification.ErrProvidersRest)
+	require.ErrorIs(t, err, notification.ErrBackOff)
 	fcm.answer, fcm.err = notification.Answer{DeadDevices: []string{phone}}, failing(notification.Refused).err
 	answer, err = sender.Send(t.Context(), message(browser, phone))
 	require.EqualError(t, err, "webpush is busy: rests")

@@ -1,4 +1,4 @@
-package channel_test
+package limit_test
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/channel"
 	"herald/internal/db/postgrestest"
 	"herald/internal/limit"
 	"herald/internal/notification"
@@ -79,7 +78,7 @@ func TestFailover(t *testing.T) {
 			t.Parallel()
 
 			first, second := &told{err: tt.first}, &told{err: tt.second}
-			both := channel.NewFailover(nil, &channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: second})
+			both := limit.NewFailover(nil, &limit.Provider{Name: "a", Sender: first}, &limit.Provider{Name: "b", Sender: second})
 
 			answer, err := both.Send(t.Context(), notification.Message{Provider: tt.from, AnyProvider: tt.free})
 
@@ -132,7 +131,7 @@ func TestFailoverEnds(t *testing.T) {
 		{name: "an error that no provider caused", ctx: t.Context(), err: errors.New("broken")},
 	} {
 		second := &told{}
-		both := channel.NewFailover(nil, &channel.Provider{Name: "a", Sender: &told{err: tt.err}}, &channel.Provider{Name: "b", Sender: second})
+		both := limit.NewFailover(nil, &limit.Provider{Name: "a", Sender: &told{err: tt.err}}, &limit.Provider{Name: "b", Sender: second})
 		_, err := both.Send(tt.ctx, tt.msg)
 		require.ErrorIs(t, err, tt.err, tt.name)
 		require.Zero(t, second.asked, tt.name)
@@ -147,8 +146,8 @@ func TestRateLimitOfProvider(t *testing.T) {
 	const oneADay = 1 / 86400.
 	db := postgrestest.New(t)
 	first, second := &told{}, &told{}
-	both := func() *channel.Failover {
-		return channel.NewFailover(channel.NewBoard(limit.On(db)), &channel.Provider{Name: "a", Sender: first, RateLimit: oneADay}, &channel.Provider{Name: "b", Sender: second})
+	both := func() *limit.Failover {
+		return limit.NewFailover(limit.NewCircuits(limit.On(db)), &limit.Provider{Name: "a", Sender: first, RateLimit: oneADay}, &limit.Provider{Name: "b", Sender: second})
 	}
 	here, there := both(), both()
 	sendSome(t, here, 3)
@@ -157,14 +156,14 @@ func TestRateLimitOfProvider(t *testing.T) {
 	require.Equal(t, 5, second.asked)
 
 	_, err := there.Send(t.Context(), notification.Message{Provider: "a"})
-	require.ErrorIs(t, err, notification.ErrProvidersRest)
-	require.Equal(t, map[string]bool{"a": false, "b": false}, there.Resting())
+	require.ErrorIs(t, err, notification.ErrBackOff)
+	require.Equal(t, map[string]bool{"a": false, "b": false}, there.OpenCircuits())
 
-	limited := channel.NewFailover(channel.NewBoard(limit.On(db)), &channel.Provider{Name: "c", Sender: first, RateLimit: 20})
+	limited := limit.NewFailover(limit.NewCircuits(limit.On(db)), &limit.Provider{Name: "c", Sender: first, RateLimit: 20})
 	sendSome(t, limited, 10)
 	require.Equal(t, 11, first.asked, "each message waited for its turn")
 
 	db.Close()
 	_, err = limited.Send(t.Context(), notification.Message{})
-	require.ErrorIs(t, err, notification.ErrProvidersRest, "without the database there are no turns")
+	require.ErrorIs(t, err, notification.ErrBackOff, "without the database there are no turns")
 }

@@ -1,4 +1,4 @@
-package channel
+package limit
 
 import (
 	"context"
@@ -7,32 +7,33 @@ import (
 	"strings"
 	"time"
 
+	"herald/internal/channel"
 	"herald/internal/notification"
 )
 
 // Failover sends a message over the first provider of a channel that accepts it. Make it with
 // [NewFailover]. It is safe for concurrent use.
 type Failover struct {
-	board     *Board
+	circuits  *Circuits
 	providers []*Provider
 }
 
 // Provider is a sender with the name of its provider.
 type Provider struct {
 	Name string
-	Sender
+	channel.Sender
 	RateLimit float64 // messages a second over all processes, to each destination; 0: no limit
-	Turns     Turns   // of RateLimit; nil: the turns of the board
+	Tokens    Tokens  // of RateLimit; nil: the tokens of the database of the circuits
 
 	breaker breaker
 	calls   calls
 	pauses  pauses
 }
 
-// NewFailover returns a Failover that asks providers in this order. Without a board, no provider rests,
-// and a rate limit needs [Provider.Turns].
-func NewFailover(board *Board, providers ...*Provider) *Failover {
-	return &Failover{board, providers}
+// NewFailover returns a Failover that asks providers in this order. Without circuits none is open, and
+// a rate limit needs [Provider.Tokens].
+func NewFailover(circuits *Circuits, providers ...*Provider) *Failover {
+	return &Failover{circuits, providers}
 }
 
 // Calls returns how often this process has called each provider, by outcome.
@@ -44,43 +45,43 @@ func (f *Failover) Calls() map[string]map[notification.AttemptOutcome]int64 {
 	return calls
 }
 
-// Resting maps the name of each provider to whether it rests or is paused. A provider does not count as
-// resting if nobody has needed it for five minutes after its rest.
-func (f *Failover) Resting() map[string]bool {
-	resting := map[string]bool{}
+// OpenCircuits maps the name of each provider to whether its circuit is open, or the provider is paused.
+// It does not count if nobody has needed the provider for five minutes after the time of its probe.
+func (f *Failover) OpenCircuits() map[string]bool {
+	open := map[string]bool{}
 	for _, p := range f.providers {
-		resting[p.Name] = f.board.troubled(p.Name)
+		open[p.Name] = f.circuits.troubled(p.Name)
 	}
-	return resting
+	return open
 }
 
-// Send asks one provider after the other. It asks the next provider only if the previous provider rests,
-// is at its rate limit, or certainly does not have the message: see
+// Send asks one provider after the other. It asks the next provider only if the circuit of the
+// previous one is open, or it is at its rate limit, or certainly does not have the message: see
 // [notification.FailureClass.PassesOn]. If a provider may have the message from an earlier attempt, Send
-// asks only that provider, until the message may go to any provider. If all providers rest or are at their
-// limits, Send asks nobody, and the error is a [notification.RestError]. ctx limits the calls to all
+// asks only that provider, until the message may go to any provider. If all circuits are open or all providers
+// are at their limits, Send asks nobody, and the error is a [notification.BackOffError]. ctx limits the calls to all
 // providers together.
 //
 // If the process dies before the answer is recorded, the repeat asks in the same order again. So a
 // crash may repeat one message, even through another provider.
 func (f *Failover) Send(ctx context.Context, msg notification.Message) (answer notification.Answer, err error) {
 	var failures []*notification.ProviderError
-	rested := false
+	passed := false
 	providers := f.askedFor(msg)
 	for i, p := range providers {
-		answer, err = p.ask(ctx, f.board, msg)
+		answer, err = p.ask(ctx, f.circuits, msg)
 		if err == nil {
 			answer.Provider, answer.Failover = p.Name, i > 0
 			answer.MayRepeat = msg.Provider != "" && msg.Provider != p.Name || slices.ContainsFunc(failures, mayHave)
 			return answer, nil
 		}
 		var failure *notification.ProviderError
-		var rest *notification.RestError
+		var backOff *notification.BackOffError
 		switch {
-		case errors.As(err, &rest) && rest.Alone:
+		case errors.As(err, &backOff) && backOff.Alone:
 			return answer, err
-		case errors.Is(err, notification.ErrProvidersRest):
-			rested = true
+		case errors.Is(err, notification.ErrBackOff):
+			passed = true
 			continue
 		case !errors.As(err, &failure):
 			return answer, err
@@ -94,10 +95,10 @@ func (f *Failover) Send(ctx context.Context, msg notification.Message) (answer n
 		}
 	}
 	if len(failures) == 0 {
-		return answer, &notification.RestError{For: f.restsFor(providers)}
+		return answer, &notification.BackOffError{For: f.openFor(providers)}
 	}
 	failure := together(failures)
-	if mayHave(failure.counts) && (rested || slices.ContainsFunc(failures, func(other *notification.ProviderError) bool { return other.Class.IsOutage() })) {
+	if mayHave(failure.counts) && (passed || slices.ContainsFunc(failures, func(other *notification.ProviderError) bool { return other.Class.IsOutage() })) {
 		elsewhere := *failure.counts
 		elsewhere.Elsewhere = msg.AnyProvider
 		failure.counts = &elsewhere
@@ -105,11 +106,11 @@ func (f *Failover) Send(ctx context.Context, msg notification.Message) (answer n
 	return answer, failure
 }
 
-// restsFor returns the time until the first of providers may be asked.
-func (f *Failover) restsFor(providers []*Provider) time.Duration {
-	first := longestRest
+// openFor returns the time until the first of providers may be asked.
+func (f *Failover) openFor(providers []*Provider) time.Duration {
+	first := longestOpen
 	for _, p := range providers {
-		first = min(first, f.board.restsFor(p.Name))
+		first = min(first, f.circuits.openFor(p.Name))
 	}
 	return first
 }
@@ -122,7 +123,7 @@ func (f *Failover) askedFor(msg notification.Message) []*Provider {
 		switch {
 		case p.Name == msg.Provider:
 			return 2
-		case f.board.used(p.Name):
+		case f.circuits.preferred(p.Name):
 			return 0
 		default:
 			return 1

@@ -1,4 +1,4 @@
-package channel
+package limit
 
 import (
 	"context"
@@ -12,14 +12,9 @@ import (
 	"herald/internal/notification"
 )
 
-// turnAhead is the maximum time that a message waits for its turn at one provider. Then Herald asks the
+// tokenAhead is the maximum time that a message waits for its token at one provider. Then Herald asks the
 // next provider.
-const turnAhead = 250 * time.Millisecond
-
-// Turns gives out the turns of a rate limit, which all processes share.
-type Turns interface {
-	TakeTurns(ctx context.Context, in notification.TurnsWanted) (notification.Turns, error)
-}
+const tokenAhead = 250 * time.Millisecond
 
 // destined is a [Sender] whose messages go to many servers, or to one server that limits each address.
 // A limit of one destination says nothing about the others.
@@ -68,35 +63,35 @@ func (p *Provider) pauseAfter(msg notification.Message, err error) {
 	}
 }
 
-// takeTurn waits for the message's turn under the rate limit of the provider, or of the message's
-// destination. If that takes no message now, or the database gives no turns, the error is
-// [notification.ErrProvidersRest].
-func (p *Provider) takeTurn(ctx context.Context, board *Board, msg notification.Message) error {
+// takeToken waits for a token of the rate limit of the provider, or of the message's
+// destination. If that takes no message now, or the database gives no token, the error is
+// [notification.ErrBackOff].
+func (p *Provider) takeToken(ctx context.Context, circuits *Circuits, msg notification.Message) error {
 	destination := p.destination(msg)
 	if left := p.pauses.left(destination); left > 0 {
-		return &notification.RestError{For: left, Alone: destination != ""}
+		return &notification.BackOffError{For: left, Alone: destination != ""}
 	}
-	turns := p.Turns
-	if turns == nil && board != nil {
-		turns = board.states
+	tokens := p.Tokens
+	if tokens == nil && circuits != nil {
+		tokens = circuits.states
 	}
-	if p.RateLimit == 0 || turns == nil {
+	if p.RateLimit == 0 || tokens == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, boardTimeout)
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	taken, err := turns.TakeTurns(ctx, notification.TurnsWanted{Name: turnName(p.Name, destination), Rate: p.RateLimit, Most: 1, Ahead: turnAhead})
+	taken, err := tokens.TakeTokens(ctx, Wanted{Name: tokenName(p.Name, destination), Rate: p.RateLimit, Most: 1, Ahead: tokenAhead})
 	if err != nil || taken.Granted == 0 {
 		p.pauses.begin(destination, taken.Wait)
-		return &notification.RestError{For: taken.Wait, Alone: destination != ""}
+		return &notification.BackOffError{For: taken.Wait, Alone: destination != ""}
 	}
-	time.Sleep(taken.Wait) // at most turnAhead, and the turn is taken
+	time.Sleep(taken.Wait) // at most tokenAhead, and the token is taken
 	return nil
 }
 
-// turnName names the turns of a provider, or of one destination. It hides an address, which may be a
+// tokenName names the tokens of a provider, or of one destination. It hides an address, which may be a
 // secret.
-func turnName(provider, destination string) string {
+func tokenName(provider, destination string) string {
 	if destination == "" {
 		return provider
 	}

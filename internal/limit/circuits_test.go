@@ -1,4 +1,4 @@
-package channel_test
+package limit_test
 
 import (
 	"context"
@@ -23,7 +23,7 @@ var unreachable = &notification.ProviderError{Provider: "p", Class: notification
 // aFew is a number of messages. A provider that takes none of them rests.
 const aFew = 20
 
-func sendSome(t *testing.T, f *channel.Failover, n int) {
+func sendSome(t *testing.T, f *limit.Failover, n int) {
 	t.Helper()
 	for range n {
 		_, err := f.Send(t.Context(), notification.Message{})
@@ -38,15 +38,15 @@ func TestRest(t *testing.T) {
 
 	db := postgrestest.New(t)
 	first, second := &told{err: unreachable}, &told{}
-	here, there := channel.NewBoard(limit.On(db)), channel.NewBoard(limit.On(db))
-	both := channel.NewFailover(here, &channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: second})
+	here, there := limit.NewCircuits(limit.On(db)), limit.NewCircuits(limit.On(db))
+	both := limit.NewFailover(here, &limit.Provider{Name: "a", Sender: first}, &limit.Provider{Name: "b", Sender: second})
 	sendSome(t, both, 50)
 	require.Equal(t, aFew, first.asked)
 	require.Equal(t, 50, second.asked)
-	require.Equal(t, map[string]bool{"a": true, "b": false}, both.Resting())
+	require.Equal(t, map[string]bool{"a": true, "b": false}, both.OpenCircuits())
 
 	first.err = nil
-	other := channel.NewFailover(there, &channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: second})
+	other := limit.NewFailover(there, &limit.Provider{Name: "a", Sender: first}, &limit.Provider{Name: "b", Sender: second})
 	there.Read(t.Context())
 	answer, err := other.Send(t.Context(), notification.Message{})
 	require.NoError(t, err)
@@ -54,15 +54,15 @@ func TestRest(t *testing.T) {
 	require.True(t, answer.Failover)
 
 	_, err = both.Send(t.Context(), notification.Message{Provider: "a"})
-	require.ErrorIs(t, err, notification.ErrProvidersRest, "the resting provider may have the message, so no other provider gets it")
+	require.ErrorIs(t, err, notification.ErrBackOff, "the resting provider may have the message, so no other provider gets it")
 	second.err = unreachable
 	for range 80 {
 		_, err = both.Send(t.Context(), notification.Message{})
 		require.Error(t, err)
 	}
-	require.ErrorIs(t, err, notification.ErrProvidersRest)
+	require.ErrorIs(t, err, notification.ErrBackOff)
 	require.Equal(t, aFew, first.asked)
-	require.Equal(t, map[string]bool{"a": true, "b": true}, both.Resting())
+	require.Equal(t, map[string]bool{"a": true, "b": true}, both.OpenCircuits())
 }
 
 // After a rest, all processes together send one message as a probe. If it fails, the rest gets longer. If
@@ -92,7 +92,7 @@ func TestProbe(t *testing.T) {
 
 	var sends sync.WaitGroup
 	for range 10 {
-		for _, process := range []*channel.Failover{one, two} {
+		for _, process := range []*limit.Failover{one, two} {
 			sends.Go(func() {
 				for until := time.Now().Add(time.Minute); asked.Load() == aFew && time.Now().Before(until); time.Sleep(time.Millisecond) {
 					_, _ = process.Send(t.Context(), notification.Message{})
@@ -103,7 +103,7 @@ func TestProbe(t *testing.T) {
 	<-probed
 	for range 10 {
 		_, err := two.Send(t.Context(), notification.Message{})
-		require.ErrorIs(t, err, notification.ErrProvidersRest)
+		require.ErrorIs(t, err, notification.ErrBackOff)
 	}
 	close(goOn)
 	sends.Wait()
@@ -113,9 +113,9 @@ func TestProbe(t *testing.T) {
 	answer.Store(error(&notification.ProviderError{Provider: "p", Class: notification.Refused, Status: 400}))
 	require.Eventually(t, func() bool {
 		_, err := one.Send(t.Context(), notification.Message{})
-		return !errors.Is(err, notification.ErrProvidersRest)
+		return !errors.Is(err, notification.ErrBackOff)
 	}, time.Minute, time.Millisecond, "a refusal is an answer")
-	require.Equal(t, map[string]bool{"a": false}, one.Resting())
+	require.Equal(t, map[string]bool{"a": false}, one.OpenCircuits())
 	require.Zero(t, rests(t, db))
 }
 
@@ -125,20 +125,20 @@ func TestEndOfRest(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	board := channel.NewBoard(limit.On(db))
-	both := channel.NewFailover(board, &channel.Provider{Name: "a", Sender: &told{}}, &channel.Provider{Name: "b", Sender: &told{}})
-	restsFor := func() time.Duration {
-		board.Read(t.Context())
+	circuits := limit.NewCircuits(limit.On(db))
+	both := limit.NewFailover(circuits, &limit.Provider{Name: "a", Sender: &told{}}, &limit.Provider{Name: "b", Sender: &told{}})
+	openFor := func() time.Duration {
+		circuits.Read(t.Context())
 		_, err := both.Send(t.Context(), notification.Message{})
-		var rest *notification.RestError
+		var rest *notification.BackOffError
 		require.ErrorAs(t, err, &rest)
 		return rest.For
 	}
-	require.NoError(t, limit.On(db).RestProvider(t.Context(), "a", "broken", 3*time.Minute, time.Hour, false))
+	require.NoError(t, limit.On(db).OpenCircuit(t.Context(), "a", "broken", 3*time.Minute, time.Hour, false))
 	require.NoError(t, limit.On(db).OverrideProvider(t.Context(), "b", []string{"a"}, notification.ProviderPaused, "anna@desk", "a test"))
-	require.LessOrEqual(t, restsFor(), 3*time.Minute)
+	require.LessOrEqual(t, openFor(), 3*time.Minute)
 	require.NoError(t, limit.On(db).OverrideProvider(t.Context(), "a", []string{"b"}, notification.ProviderPaused, "anna@desk", "a test"))
-	require.Equal(t, 5*time.Minute, restsFor())
+	require.Equal(t, 5*time.Minute, openFor())
 }
 
 // If a process dies during its probe, another process sends the next probe.
@@ -146,7 +146,7 @@ func TestProbeIsLeased(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	require.NoError(t, limit.On(db).RestProvider(t.Context(), "a", "broken", time.Microsecond, time.Hour, false))
+	require.NoError(t, limit.On(db).OpenCircuit(t.Context(), "a", "broken", time.Microsecond, time.Hour, false))
 	claimed, err := limit.On(db).ClaimProbe(t.Context(), "a", time.Microsecond)
 	require.NoError(t, err)
 	require.True(t, claimed)
@@ -164,7 +164,7 @@ func TestNoRest(t *testing.T) {
 
 	for _, err := range []error{&notification.ProviderError{Class: notification.Refused}, &notification.ProviderError{Class: notification.Ambiguous, Code: channel.CodeCancelled}, &notification.ProviderError{Class: notification.Ambiguous, Theirs: true}, errors.New("broken")} {
 		only := &told{err: err}
-		one := channel.NewFailover(channel.NewBoard(limit.On(postgrestest.New(t))), &channel.Provider{Name: "a", Sender: only})
+		one := limit.NewFailover(limit.NewCircuits(limit.On(postgrestest.New(t))), &limit.Provider{Name: "a", Sender: only})
 		for range 30 {
 			_, got := one.Send(t.Context(), notification.Message{})
 			require.ErrorIs(t, got, err)
@@ -180,8 +180,8 @@ func TestLengthOfRests(t *testing.T) {
 
 	db := postgrestest.New(t)
 	for _, want := range []time.Duration{5, 10, 20, 40, 80, 160, 300, 300, 300} {
-		require.NoError(t, limit.On(db).RestProvider(t.Context(), "a", "broken", 5*time.Second, 5*time.Minute, want > 5))
-		require.NoError(t, limit.On(db).RestProvider(t.Context(), "a", "broken", 5*time.Second, 5*time.Minute, false))
+		require.NoError(t, limit.On(db).OpenCircuit(t.Context(), "a", "broken", 5*time.Second, 5*time.Minute, want > 5))
+		require.NoError(t, limit.On(db).OpenCircuit(t.Context(), "a", "broken", 5*time.Second, 5*time.Minute, false))
 		require.Equal(t, int(want), postgrestest.Get[int](t, db, `SELECT extract(epoch FROM rests_until - changed_at)::int FROM provider_state`))
 	}
 	require.Equal(t, 9, rests(t, db))
@@ -192,7 +192,7 @@ func TestRestNotAfterARecovery(t *testing.T) {
 	t.Parallel()
 
 	only := &told{err: unreachable}
-	one := channel.NewFailover(channel.NewBoard(limit.On(postgrestest.New(t))), &channel.Provider{Name: "a", Sender: only})
+	one := limit.NewFailover(limit.NewCircuits(limit.On(postgrestest.New(t))), &limit.Provider{Name: "a", Sender: only})
 	fail := func(times int) {
 		only.err = unreachable
 		for range times {
@@ -204,7 +204,7 @@ func TestRestNotAfterARecovery(t *testing.T) {
 	fail(aFew - 5)
 	sendSome(t, one, 100)
 	fail(1)
-	require.Equal(t, map[string]bool{"a": false}, one.Resting())
+	require.Equal(t, map[string]bool{"a": false}, one.OpenCircuits())
 }
 
 // An operator's override beats the failures, in all processes and after a restart.
@@ -213,10 +213,10 @@ func TestOverrides(t *testing.T) {
 
 	db := postgrestest.New(t)
 	first, second := &told{}, &told{}
-	process := func() *channel.Failover {
-		board := channel.NewBoard(limit.On(db))
-		board.Read(t.Context())
-		return channel.NewFailover(board, &channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: second})
+	process := func() *limit.Failover {
+		circuits := limit.NewCircuits(limit.On(db))
+		circuits.Read(t.Context())
+		return limit.NewFailover(circuits, &limit.Provider{Name: "a", Sender: first}, &limit.Provider{Name: "b", Sender: second})
 	}
 	takenBy := func() string {
 		answer, err := process().Send(t.Context(), notification.Message{})
@@ -232,12 +232,12 @@ func TestOverrides(t *testing.T) {
 	require.Equal(t, "a", takenBy())
 	override("b", "a", notification.ProviderUsed)
 	require.Equal(t, "b", takenBy())
-	require.NoError(t, limit.On(db).RestProvider(t.Context(), "b", "broken", time.Hour, time.Hour, false))
+	require.NoError(t, limit.On(db).OpenCircuit(t.Context(), "b", "broken", time.Hour, time.Hour, false))
 	require.Equal(t, "b", takenBy(), "even if it fails")
 	override("a", "b", notification.ProviderUsed)
 	require.Equal(t, "a", takenBy(), "only one provider is used at a time")
 	override("a", "b", notification.ProviderPaused)
-	require.Equal(t, notification.ErrProvidersRest.Error(), takenBy(), "b rests")
+	require.Equal(t, notification.ErrBackOff.Error(), takenBy(), "b rests")
 	override("b", "a", "")
 	require.Equal(t, "b", takenBy(), "the rest of b ended with its override")
 	override("a", "b", "")
@@ -252,11 +252,11 @@ func (s sender) Send(context.Context, notification.Message) (notification.Answer
 }
 
 // processOf returns a process with one provider, whose first rest is short.
-func processOf(t *testing.T, db *db.DB, provider channel.Sender) *channel.Failover {
+func processOf(t *testing.T, db *db.DB, provider channel.Sender) *limit.Failover {
 	t.Helper()
-	board := channel.NewImpatientBoard(limit.On(db), 200*time.Millisecond)
-	board.Read(t.Context())
-	return channel.NewFailover(board, &channel.Provider{Name: "a", Sender: provider})
+	circuits := limit.NewImpatientCircuits(limit.On(db), 200*time.Millisecond)
+	circuits.Read(t.Context())
+	return limit.NewFailover(circuits, &limit.Provider{Name: "a", Sender: provider})
 }
 
 func rests(t *testing.T, db *db.DB) int {

@@ -1,4 +1,4 @@
-package channel_test
+package limit_test
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/channel"
 	"herald/internal/db/postgrestest"
 	"herald/internal/limit"
 	"herald/internal/notification"
@@ -36,7 +35,7 @@ func (h *hooks) Send(_ context.Context, msg notification.Message) (notification.
 // requireAlone requires that a message waits because of its destination, for about this time.
 func requireAlone(t *testing.T, err error, wait time.Duration) {
 	t.Helper()
-	var rest *notification.RestError
+	var rest *notification.BackOffError
 	require.ErrorAs(t, err, &rest)
 	require.True(t, rest.Alone)
 	require.InDelta(t, wait.Seconds(), rest.For.Seconds(), 5)
@@ -47,7 +46,7 @@ func TestBusyDestination(t *testing.T) {
 	t.Parallel()
 
 	sender := &hooks{busy: map[string]time.Duration{"a": time.Minute, "unclear": 0}}
-	f := channel.NewFailover(nil, &channel.Provider{Name: "hooks", Sender: sender})
+	f := limit.NewFailover(nil, &limit.Provider{Name: "hooks", Sender: sender})
 	to := func(destination string) error {
 		_, err := f.Send(t.Context(), notification.Message{To: destination})
 		return err
@@ -69,10 +68,10 @@ func TestRateLimitOfDestinations(t *testing.T) {
 
 	const oneADay = 1 / 86400.
 	db, sender := postgrestest.New(t), &hooks{}
-	process := func() *channel.Failover {
-		return channel.NewFailover(nil, &channel.Provider{Name: "hooks", Sender: sender, RateLimit: oneADay, Turns: limit.On(db)})
+	process := func() *limit.Failover {
+		return limit.NewFailover(nil, &limit.Provider{Name: "hooks", Sender: sender, RateLimit: oneADay, Tokens: limit.On(db)})
 	}
-	for _, f := range []*channel.Failover{process(), process()} {
+	for _, f := range []*limit.Failover{process(), process()} {
 		for _, destination := range []string{"a", "b", "a", "b"} {
 			if _, err := f.Send(t.Context(), notification.Message{To: destination}); err != nil {
 				requireAlone(t, err, 24*time.Hour)
