@@ -28,7 +28,7 @@ func (s Store) ClaimFailed(ctx context.Context, part notification.Part, most, li
 		              FOR UPDATE) AS l) AS p
 		WHERE  n.id = p.id`
 	const query = `
-		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, left(n.last_error, 500)
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, left(n.last_error, 500) AS reason
 		FROM   notification n
 		WHERE  ` + failedInPart + `
 		AND    n.failed_child
@@ -38,13 +38,18 @@ func (s Store) ClaimFailed(ctx context.Context, part notification.Part, most, li
 	batch := &pgx.Batch{}
 	batch.Queue(lock, part.EventID)
 	batch.Queue(mark, append(PartArgs(part), most)...)
-	var d notification.FailedDelivery
-	fields := []any{&next, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &d.Reason}
-	db.QueueEach(batch, fields, func() { failed = append(failed, d) }, query, append(PartArgs(part), limit)...)
+	type row struct {
+		ID int64
+		notification.FailedDelivery
+	}
+	var claimed []row
+	db.QueueInto(batch, &claimed, db.ByName[row](), query, append(PartArgs(part), limit)...)
 	err = s.Pool.SendBatch(ctx, batch).Close()
-	next++
-	if len(failed) < limit {
-		next = 0
+	for _, row := range claimed {
+		failed = append(failed, row.FailedDelivery)
+	}
+	if len(claimed) == limit {
+		next = claimed[limit-1].ID + 1
 	}
 	return failed, next, db.Wrap(err, "claim failed deliveries")
 }

@@ -14,9 +14,9 @@ const (
 	// later reports whether the delivery n waits a minute or longer. The workflow of a CANCELLED
 	// delivery ends at once.
 	later = `n.status <> 'CANCELLED' AND (n.strategy = 'AGGREGATE' OR coalesce(greatest(n.send_after, n.next_attempt_at) >= now() + interval '1 minute', false))`
-	// SelectDeliveries reads deliveries n, as readDeliveries scans them.
+	// SelectDeliveries reads deliveries n for [Store.ReadDeliveries].
 	SelectDeliveries = `
-		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + later + `, ` + db.EscalationFacts + `
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + later + ` AS later, ` + db.EscalationFacts + ` AS escalation
 		FROM   notification n
 		` + db.EscalationOf
 )
@@ -75,18 +75,18 @@ func PartArgs(part notification.Part) []any {
 
 // ReadDeliveries reads up to limit deliveries. next is as in [Store.LaneDeliveries].
 func (s Store) ReadDeliveries(ctx context.Context, limit int, query string, args ...any) (deliveries []notification.Delivery, next int64, err error) {
-	var last int64
-	scan := func(row pgx.CollectableRow) (d notification.Delivery, err error) {
-		err = row.Scan(&last, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &d.Later, &d.Escalation)
-		return d, err
+	type row struct {
+		ID int64
+		notification.Delivery
 	}
-	if deliveries, err = db.Collect(ctx, s.Pool, "read deliveries", scan, query, args...); err != nil {
-		return nil, 0, err
+	rows, err := db.Collect(ctx, s.Pool, "read deliveries", db.ByName[row](), query, args...)
+	for _, row := range rows {
+		deliveries = append(deliveries, row.Delivery)
 	}
-	if len(deliveries) == limit {
-		next = last + 1
+	if err == nil && len(rows) == limit {
+		next = rows[limit-1].ID + 1
 	}
-	return deliveries, next, nil
+	return deliveries, next, err
 }
 
 // NextDeliveries returns the stretch of the next deliveries of a lane that are still to be
@@ -94,8 +94,11 @@ func (s Store) ReadDeliveries(ctx context.Context, limit int, query string, args
 // there are none.
 func (s Store) NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status, limit int) (notification.Stretch, error) {
 	const query = `
-		SELECT coalesce(min(id), 0), coalesce(max(id), 0), count(*),
-		       coalesce(mode() WITHIN GROUP (ORDER BY priority), ''), coalesce(bool_or(status = 'FAILED' AND NOT receipt_failed), false)
+		SELECT coalesce(min(id), 0) AS first,
+		       coalesce(max(id), 0) AS last,
+		       count(*),
+		       coalesce(mode() WITHIN GROUP (ORDER BY priority), '') AS priority,
+		       coalesce(bool_or(status = 'FAILED' AND NOT receipt_failed), false) AS failed
 		FROM  (SELECT n.id, n.priority, n.status, n.receipt_failed
 		       FROM   notification n
 		       WHERE  ` + InPart + `
@@ -105,7 +108,7 @@ func (s Store) NextDeliveries(ctx context.Context, eventID string, lane notifica
 		       LIMIT  $7) AS next`
 
 	part := notification.Part{EventID: eventID, Lane: lane, IDs: ids}
-	return db.One(ctx, s.Pool, "find next deliveries", pgx.RowToStructByPos[notification.Stretch], query, append(PartArgs(part), only, limit)...)
+	return db.One(ctx, s.Pool, "find next deliveries", db.ByName[notification.Stretch](), query, append(PartArgs(part), only, limit)...)
 }
 
 // Lanes returns the lanes of an event in which a delivery is still to be made.

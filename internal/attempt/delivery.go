@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"herald/internal/cancel"
 	"herald/internal/db"
 	"herald/internal/notification"
@@ -34,18 +36,21 @@ type DeliveryState struct {
 func (s Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryState, error) {
 	const query = `
 		SELECT n.status, n.channel, n.event_id, n.event_type,
-		       coalesce(e.aggregate_type, ''), coalesce(e.aggregate_id, ''),
-		       n.user_type, n.user_id, n.priority, n.attempt_count, coalesce(n.last_error, ''), n.sent_at,
-		       coalesce(` + db.Withdrawal + `, ''), n.id,
-		       coalesce(n.attempt_until > now(), false), CASE WHEN n.expires_at <= now() THEN n.expires_at END
+		       coalesce(e.aggregate_type, '') AS aggregate_type,
+		       coalesce(e.aggregate_id, '') AS aggregate_id,
+		       n.user_type, n.user_id, n.priority,
+		       n.attempt_count AS attempts,
+		       coalesce(n.last_error, '') AS last_error,
+		       n.sent_at,
+		       coalesce(` + db.Withdrawal + `, '') AS withdrawn,
+		       n.id AS number,
+		       coalesce(n.attempt_until > now(), false) AS under_way,
+		       CASE WHEN n.expires_at <= now() THEN n.expires_at END AS expired_at
 		FROM   notification n
 		LEFT JOIN event_outbox e USING (event_id)
 		WHERE  n.delivery_id = $1`
 
-	var d DeliveryState
-	err := db.ScanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read delivery", &d.Status, &d.Channel, &d.EventID, &d.EventType,
-		&d.Aggregate.Type, &d.Aggregate.ID, &d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt, &d.Withdrawn, &d.Number, &d.UnderWay, &d.ExpiredAt)
-	return d, err
+	return db.OneDelivery[DeliveryState](ctx, s.Pool, "read delivery", query, deliveryID)
 }
 
 // GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and returns its
@@ -63,7 +68,8 @@ func (s Store) GiveUp(ctx context.Context, deliveryID string, status notificatio
 	if err != nil {
 		return "", err
 	}
-	err = db.ScanDelivery(s.Pool.QueryRow(ctx, read, deliveryID), "give up delivery", &now)
+	now, err = db.One(ctx, s.Pool, "give up delivery", pgx.RowTo[notification.Status], read, deliveryID)
+	err = db.NoRowsAs(err, notification.ErrNoDelivery)
 	return now, err
 }
 

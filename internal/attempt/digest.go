@@ -18,23 +18,21 @@ import (
 func (s Store) DigestPlace(ctx context.Context, deliveryID string) (notification.DigestPlace, error) {
 	const query = `
 		SELECT n.status,
-		       CASE WHEN n.status = 'FAILED' THEN n.last_error ELSE '' END,
-		       n.user_type, n.user_id, n.channel, n.event_type,
+		       CASE WHEN n.status = 'FAILED' THEN n.last_error ELSE '' END AS problem,
+		       n.user_type AS key_user_type, n.user_id AS key_user_id, n.channel AS key_channel, n.event_type AS key_event_type,
 		       u.who,
 		       n.priority,
-		       coalesce(r.digest_window, '5 minutes'),
-		       CASE WHEN n.operator_time IS NOT NULL THEN n.next_attempt_at WHEN r.digest_first OR r.digest_at IS NOT NULL THEN n.send_after END,
-		       n.operator_time IS NOT DISTINCT FROM 'NOW',
-		       r.digest_at IS NOT NULL
+		       coalesce(r.digest_window, '5 minutes') AS window,
+		       CASE WHEN n.operator_time IS NOT NULL THEN n.next_attempt_at
+		            WHEN r.digest_first OR r.digest_at IS NOT NULL THEN n.send_after END AS due,
+		       n.operator_time IS NOT DISTINCT FROM 'NOW' AS hastened,
+		       r.digest_at IS NOT NULL AS timed
 		FROM   notification n
 		JOIN   user_type u USING (user_type)
 		LEFT JOIN event_type_channel_routing r ON r.event_type = n.event_type AND r.channel_type = n.channel
 		WHERE  n.delivery_id = $1`
 
-	var p notification.DigestPlace
-	err := db.ScanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read place in digest", &p.Status, &p.Problem,
-		&p.Key.UserType, &p.Key.UserID, &p.Key.Channel, &p.Key.EventType, &p.Who, &p.Priority, &p.Window, db.OrZero(&p.Due), &p.Hastened, &p.Timed)
-	return p, err
+	return db.OneDelivery[notification.DigestPlace](ctx, s.Pool, "read place in digest", query, deliveryID)
 }
 
 // SealDigest decides which deliveries a digest lists: the oldest deliveries that wait for a
@@ -121,21 +119,30 @@ func sealCandidates(ctx context.Context, tx pgx.Tx, in notification.Sealing) (fo
 			AND    (m.place = 1 OR (m.place <= $6 AND m.total <= $7))
 			RETURNING n.id, n.delivery_id, n.event_id, n.title, n.body, n.created_at, m.due, m.place
 		)
-		SELECT (SELECT min(due) FROM measured WHERE id NOT IN (SELECT id FROM sealed)), coalesce(s.id, 0),
-		       coalesce(s.delivery_id, ''), coalesce(s.event_id, ''), coalesce(s.title, ''), coalesce(s.body, ''), s.created_at, s.due
+		SELECT (SELECT min(due) FROM measured WHERE id NOT IN (SELECT id FROM sealed)) AS next,
+		       coalesce(s.id, 0) AS id,
+		       coalesce(s.delivery_id, '') AS delivery_id,
+		       coalesce(s.event_id, '') AS event_id,
+		       coalesce(s.title, '') AS title,
+		       coalesce(s.body, '') AS body,
+		       s.created_at,
+		       s.due
 		FROM   (VALUES (1)) AS always
 		LEFT JOIN sealed s ON true
 		ORDER BY s.place`
 
-	var one sealCandidate
-	fields := []any{db.OrZero(&next), &one.ID, &one.DeliveryID, &one.EventID, &one.Title, &one.Body, db.OrZero(&one.CreatedAt), db.OrZero(&one.Due)}
+	type row struct {
+		Next time.Time
+		sealCandidate
+	}
 	key, window := in.Key, in.Window
-	err = db.Each(ctx, tx, "seal digest", fields, func() {
-		if one.ID != 0 {
-			found = append(found, one)
-		}
-	}, query, in.DigestID, key.UserType, key.UserID, key.Channel, key.EventType,
+	rows, err := db.Collect(ctx, tx, "seal digest", db.ByName[row](), query, in.DigestID, key.UserType, key.UserID, key.Channel, key.EventType,
 		notification.MaxDigestItems, mostSealedBytes, window.Length, window.Timed, window.ReadyOnly)
+	for _, row := range rows {
+		if next = row.Next; row.ID != 0 {
+			found = append(found, row.sealCandidate)
+		}
+	}
 	return found, next, err
 }
 

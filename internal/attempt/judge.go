@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"herald/internal/db"
 	"herald/internal/notification"
 	"herald/internal/planner"
@@ -26,7 +24,7 @@ func (s Store) judge(ctx context.Context, in notification.Begin, ids []string, b
 	for _, f := range found {
 		f.SkipQuiet, f.Ordered, f.Again = f.SkipQuiet || in.SkipQuiet, in.Ordered, in.Again
 		attempt, address := begun[f.DeliveryID], f.Recipient.Address(f.Channel)
-		if attempt.Verdict = f.Judge(f.now).Until(f.ExpiresAt); attempt.Held() {
+		if attempt.Verdict = f.Judge(f.Now).Until(f.ExpiresAt); attempt.Held() {
 			held = append(held, attempt)
 		} else if address != attempt.Message.To {
 			attempt.Message.To = address
@@ -128,18 +126,26 @@ func (s Store) settle(ctx context.Context, released, moved []notification.Attemp
 // attemptFacts is a delivery with all facts that may have changed since planning.
 type attemptFacts struct {
 	notification.AttemptCheck
-	now time.Time // by the database's clock
+	Now time.Time // by the database's clock
 }
 
 // selectAttemptFacts is the start of a query that reads the deliveries n. A delivery without an
 // entity is judged without a membership and without an entity's settings.
 const selectAttemptFacts = `
 	SELECT ` + planner.RecipientFacts + `,
-	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), m.roles,
-	       now(), n.delivery_id, n.channel, coalesce(` + db.Withdrawal + `, ''), n.expires_at, n.operator_time IS NOT DISTINCT FROM 'NOW',
-	       r.user_id IS NOT NULL,
-	       coalesce(r.active, false),
-	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR m.active,
+	       n.user_type, n.user_id,
+	       coalesce(n.entity_type, '') AS entity_type,
+	       coalesce(n.entity_id, '') AS entity_id,
+	       m.roles,
+	       now() AS now,
+	       n.delivery_id,
+	       n.channel,
+	       coalesce(` + db.Withdrawal + `, '') AS withdrawn,
+	       n.expires_at,
+	       n.operator_time IS NOT DISTINCT FROM 'NOW' AS skip_quiet,
+	       r.user_id IS NOT NULL AS known,
+	       coalesce(r.active, false) AS active,
+	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR m.active AS member,
 	       jsonb_build_object(
 	           'Category', coalesce((SELECT g.category FROM event_category g WHERE g.event_type = n.event_type), ''),
 	           'Routing', (
@@ -160,7 +166,7 @@ const selectAttemptFacts = `
 	               AND    (s.event_type IS NULL OR s.event_type = n.event_type)
 	               AND    s.entity_type = CASE n.user_type WHEN 'CUSTOMER' THEN 'CUSTOMER' ELSE n.entity_type END
 	               AND    s.entity_id = CASE n.user_type WHEN 'CUSTOMER' THEN '0' ELSE n.entity_id END
-	           ))
+	           )) AS setup
 	FROM   notification n
 	` + db.RecipientOf + `
 	` + db.MembershipOf + `
@@ -180,15 +186,17 @@ func (s Store) attemptFacts(ctx context.Context, ids []string) ([]attemptFacts, 
 }
 
 func readAttemptFacts(ctx context.Context, on db.Querier, condition string, args ...any) ([]attemptFacts, error) {
-	return db.Collect(ctx, on, "read facts of deliveries", scanAttemptFacts, selectAttemptFacts+condition, args...)
-}
-
-func scanAttemptFacts(row pgx.CollectableRow) (attemptFacts, error) {
-	var f attemptFacts
-	r := &f.Recipient
-	err := row.Scan(append(planner.RecipientFields(r), &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Roles,
-		&f.now, &f.DeliveryID, &f.Channel, &f.Withdrawn, db.OrZero(&f.ExpiresAt), &f.SkipQuiet, &f.Known, &f.Active, &f.Member, &f.Setup)...)
-	return f, err
+	type row struct {
+		attemptFacts
+		notification.Recipient
+	}
+	rows, err := db.Collect(ctx, on, "read facts of deliveries", db.ByName[row](), selectAttemptFacts+condition, args...)
+	found := make([]attemptFacts, len(rows))
+	for i, row := range rows {
+		found[i] = row.attemptFacts
+		found[i].Recipient = row.Recipient
+	}
+	return found, err
 }
 
 // QuietCheck reads the current facts for a delivery's quiet hours. If the delivery does not
@@ -223,8 +231,8 @@ func quietCheck(deliveries []attemptFacts) notification.QuietCheck {
 	var check notification.QuietCheck
 	seen := map[notification.Entity]bool{}
 	for _, d := range deliveries {
-		facts := d.Setup.Facts(d.Recipient, d.Channel, d.now, nil)
-		check.Now, check.Action, check.Preference, check.Timezone = d.now, facts.Routing.QuietHoursAction, facts.Preference, d.Recipient.Timezone
+		facts := d.Setup.Facts(d.Recipient, d.Channel, d.Now, nil)
+		check.Now, check.Action, check.Preference, check.Timezone = d.Now, facts.Routing.QuietHoursAction, facts.Preference, d.Recipient.Timezone
 		if facts.Setting.QuietHours != nil && !seen[facts.Setting.Entity] {
 			seen[facts.Setting.Entity] = true
 			check.Groups = append(check.Groups, facts.Setting)

@@ -15,19 +15,23 @@ import (
 func (s Store) Reopening(ctx context.Context, deliveryID string) (notification.Reopening, error) {
 	const query = `
 		SELECT ` + planner.RecipientFacts + `,
-		       n.user_type, n.user_id, n.event_id, n.channel, n.body IS NOT NULL,
-		       r.user_id IS NOT NULL, coalesce(r.active, false),
-		       CASE WHEN n.strategy = 'DELAYED' THEN n.send_after END,
-		       n.escalated_from IS NOT NULL
+		       n.user_type, n.user_id, n.event_id, n.channel,
+		       n.body IS NOT NULL AS has_text,
+		       r.user_id IS NOT NULL AS known,
+		       coalesce(r.active, false) AS active,
+		       CASE WHEN n.strategy = 'DELAYED' THEN n.send_after END AS send_after,
+		       n.escalated_from IS NOT NULL AS follows
 		FROM   notification n
 		` + db.RecipientOf + `
 		WHERE  n.delivery_id = $1`
 
-	var found notification.Reopening
-	r := &found.Recipient
-	err := db.ScanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read delivery to reopen",
-		append(planner.RecipientFields(r), &r.UserType, &r.UserID, &found.EventID, &found.Channel, &found.HasText, &found.Known, &found.Active, db.OrZero(&found.SendAfter), &found.Follows)...)
-	return found, err
+	type row struct {
+		notification.Reopening
+		notification.Recipient
+	}
+	found, err := db.OneDelivery[row](ctx, s.Pool, "read delivery to reopen", query, deliveryID)
+	found.Reopening.Recipient = found.Recipient
+	return found.Reopening, err
 }
 
 // OwnTime returns the time until which a delivery would wait if it were retried now; zero:
@@ -90,15 +94,12 @@ func (s Store) Reopen(ctx context.Context, plan notification.Reopened) (notifica
 			WHERE  n.delivery_id = r.delivery_id
 			RETURNING n.status, n.attempt_count, n.last_error, n.send_after
 		)
-		SELECT status, attempt_count, coalesce(last_error, ''), send_after
+		SELECT status, attempt_count AS attempts, coalesce(last_error, '') AS last_error, send_after
 		FROM   reopened
 		UNION ALL
 		SELECT status, attempt_count, coalesce(last_error, ''), CASE status WHEN 'PENDING' THEN send_after END
 		FROM   before
 		WHERE  NOT EXISTS (SELECT FROM reopened)`
 
-	var state notification.ReopenedState
-	row := s.Pool.QueryRow(ctx, query, plan.DeliveryID, plan.RunID, plan.Again, plan.Problem, plan.Address, plan.KeepText, plan.Title, plan.Body, plan.SendAfter, plan.URL)
-	err := db.ScanDelivery(row, "reopen delivery", &state.Status, &state.Attempts, &state.LastError, db.OrZero(&state.SendAfter))
-	return state, err
+	return db.OneDelivery[notification.ReopenedState](ctx, s.Pool, "reopen delivery", query, plan.DeliveryID, plan.RunID, plan.Again, plan.Problem, plan.Address, plan.KeepText, plan.Title, plan.Body, plan.SendAfter, plan.URL)
 }

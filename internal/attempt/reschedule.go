@@ -55,16 +55,17 @@ func (s Store) Reschedule(ctx context.Context, deliveryID string, until time.Tim
 func (s Store) readStatuses(ctx context.Context, ids []string, begun attempts) error {
 	const query = `
 		SELECT n.delivery_id, n.status, n.receipt_failed,
-		       CASE WHEN n.sent_at IS NOT NULL THEN coalesce(n.provider, '') ELSE '' END, coalesce(n.provider_message_id, ''),
-		       greatest(n.attempt_until - now(), '0'),
-		       n.strategy = 'AGGREGATE',
-		       CASE WHEN ` + db.Waits + ` THEN least(greatest(n.send_after, n.next_attempt_at), n.expires_at) END,
+		       CASE WHEN n.sent_at IS NOT NULL THEN coalesce(n.provider, '') ELSE '' END AS provider,
+		       coalesce(n.provider_message_id, '') AS provider_message_id,
+		       coalesce(greatest(n.attempt_until - now(), '0'), '0') AS leased_for,
+		       n.strategy = 'AGGREGATE' AS in_digest,
+		       CASE WHEN ` + db.Waits + ` THEN least(greatest(n.send_after, n.next_attempt_at), n.expires_at) END AS not_before,
 		       CASE WHEN n.operator_time = 'LATER' THEN '` + notification.WaitOperator + `'
 		            WHEN n.attempt_count > 0 AND n.next_attempt_at > now() THEN '` + notification.WaitRetry + `'
 		            WHEN EXISTS (SELECT FROM counted_message c WHERE c.message_id = n.delivery_id AND c.waits) THEN '` + notification.WaitCap + `'
 		            WHEN n.strategy = 'DELAYED' THEN '` + notification.WaitDelay + `'
-		            ELSE '` + notification.WaitQuietHours + `' END,
-		       coalesce(r.timezone, 'UTC')
+		            ELSE '` + notification.WaitQuietHours + `' END AS why,
+		       coalesce(r.timezone, 'UTC') AS timezone
 		FROM   notification n
 		` + db.RecipientOf + `
 		WHERE  n.delivery_id = ANY ($1)`
@@ -78,22 +79,26 @@ func (s Store) readStatuses(ctx context.Context, ids []string, begun attempts) e
 	if len(others) == 0 {
 		return nil
 	}
-	var id, why, timezone string
-	var inDigest bool
-	var a notification.Attempt
+	type row struct {
+		DeliveryID, Why, Timezone string
+		notification.Attempt
+	}
 	now := time.Now()
-	fields := []any{&id, &a.Status, &a.ReceiptFailed, &a.Provider, &a.ProviderMessageID, &a.LeasedFor, &inDigest, db.OrZero(&a.NotBefore), &why, &timezone}
-	return db.Each(ctx, s.Pool, "read statuses", fields, func() {
-		switch a.Wait, a.InDigest = "", false; {
+	rows, err := db.Collect(ctx, s.Pool, "read statuses", db.ByName[row](), query, others)
+	for _, row := range rows {
+		a := row.Attempt
+		a.InDigest = false
+		switch {
 		case !a.Due() || a.LeasedFor > 0:
 			a.Verdict = notification.Verdict{}
-		case inDigest:
+		case row.InDigest:
 			a.Verdict, a.InDigest = notification.Verdict{}, true
 		case !a.NotBefore.IsZero():
-			a.NotBefore, a.Wait = a.NotBefore.UTC(), waitText(a.NotBefore, now, timezone, why)
+			a.Wait = waitText(a.NotBefore, now, row.Timezone, row.Why)
 		}
-		begun[id] = a
-	}, query, others)
+		begun[row.DeliveryID] = a
+	}
+	return err
 }
 
 // waitText explains a wait. Its time is the recipient's, if the recipient's clock is the reason.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,7 +48,8 @@ func One[T any](ctx context.Context, on Querier, doing string, read pgx.RowToFun
 }
 
 // ByName reads the rows of one query into T. A column goes into the field with its name, in any case and
-// without underscores; embedded structs count as their fields. Fields without a column stay zero. Unlike
+// without underscores: sent_at into SentAt. An embedded struct counts as its fields, and entity_type may
+// also be Entity.Type. Fields without a column stay zero. A time is in UTC, and zero for NULL. Unlike
 // pgx's functions it looks up the fields once, and not for each row, which counts for wide rows.
 func ByName[T any]() pgx.RowToFunc[T] {
 	var value, zero T
@@ -72,6 +75,9 @@ func pointers(into reflect.Value, columns []pgconn.FieldDescription) ([]any, err
 			return nil, fmt.Errorf("%s has no field for column %s", into.Type(), column.Name)
 		}
 		fields[i] = into.FieldByIndex(index).Addr().Interface()
+		if at, ok := fields[i].(*time.Time); ok {
+			fields[i] = OrZero(at)
+		}
 	}
 	return fields, nil
 }
@@ -84,14 +90,22 @@ func fieldIndexes(of reflect.Type) map[string][]int {
 	if known, found := knownIndexes.Load(of); found {
 		return known.(map[string][]int)
 	}
-	indexes := map[string][]int{}
+	indexes, inner := map[string][]int{}, map[string][]int{}
 	for _, field := range reflect.VisibleFields(of) {
-		if !field.Anonymous {
-			indexes[strings.ToLower(field.Name)] = field.Index
+		if field.Anonymous || !field.IsExported() {
+			continue
+		}
+		name := strings.ToLower(field.Name)
+		indexes[name] = field.Index
+		if field.Type.Kind() == reflect.Struct {
+			for _, part := range reflect.VisibleFields(field.Type) {
+				inner[name+strings.ToLower(part.Name)] = slices.Concat(field.Index, part.Index)
+			}
 		}
 	}
-	knownIndexes.Store(of, indexes)
-	return indexes
+	maps.Copy(inner, indexes)
+	knownIndexes.Store(of, inner)
+	return inner
 }
 
 // Each scans each row of a query into fields, and then calls do.
@@ -109,14 +123,11 @@ func QueueEach(batch *pgx.Batch, fields []any, do func(), query string, args ...
 	})
 }
 
-// ScanDelivery scans the row of a delivery. If there is none, the error is
+// OneDelivery reads the row of a delivery, by the names of its columns. If there is none, the error is
 // [notification.ErrNoDelivery].
-func ScanDelivery(row pgx.Row, doing string, fields ...any) error {
-	err := row.Scan(fields...)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return notification.ErrNoDelivery
-	}
-	return Wrap(err, doing)
+func OneDelivery[T any](ctx context.Context, on Querier, doing, query string, args ...any) (T, error) {
+	found, err := One(ctx, on, doing, ByName[T](), query, args...)
+	return found, NoRowsAs(err, notification.ErrNoDelivery)
 }
 
 // MaxRowsPerEventType limits the rows that one event type makes a worker hold. It is far

@@ -19,8 +19,12 @@ func (s Store) Escalating(ctx context.Context, key notification.EscalationKey) (
 
 func escalating(ctx context.Context, on db.Querier, key notification.EscalationKey) (notification.Escalating, error) {
 	const query = `
-		SELECT now(), n.event_type, n.status, coalesce(n.last_error, ''), n.send_after, coalesce(` + db.Canceller + `, ''), NOT n.escalates,
-		       coalesce(n.status = 'PENDING' AND n.expires_at <= now(), false),
+		SELECT now() AS now, n.event_type, n.status,
+		       coalesce(n.last_error, '') AS reason,
+		       n.send_after,
+		       coalesce(` + db.Canceller + `, '') AS cancelled_by,
+		       NOT n.escalates AS ended,
+		       coalesce(n.status = 'PENDING' AND n.expires_at <= now(), false) AS expired,
 		       o.read, o.told, o.followed,
 		       CASE WHEN $3 <> '' THEN (
 		           SELECT count(*)
@@ -28,7 +32,7 @@ func escalating(ctx context.Context, on db.Querier, key notification.EscalationK
 		           WHERE  c.event_id = n.event_id
 		           AND    c.channel = $2
 		           AND    CASE WHEN $3 = 'CUSTOMER' THEN c.user_type = 'CUSTOMER' ELSE c.user_type <> 'CUSTOMER' AND (c.entity_type, c.entity_id) = ($3, $4) END
-		       ) ELSE 0 END
+		       ) ELSE 0 END AS selected
 		FROM   notification n
 		CROSS JOIN LATERAL (
 			SELECT bool_or(o.read_at IS NOT NULL) AS read, bool_or(o.channel = $2) AS told, coalesce(bool_or(o.escalated_from = n.delivery_id), false) AS followed
@@ -39,12 +43,13 @@ func escalating(ctx context.Context, on db.Querier, key notification.EscalationK
 		) o
 		WHERE  n.delivery_id = $1`
 
-	var e notification.Escalating
-	var reason string
-	err := db.ScanDelivery(on.QueryRow(ctx, query, key.DeliveryID, key.To, key.Limited.Type, key.Limited.ID), "read delivery that is waited for",
-		&e.Now, &e.EventType, &e.Status, &reason, db.OrZero(&e.SendAfter), &e.CancelledBy, &e.Ended, &e.Expired, &e.Read, &e.Told, &e.Followed, &e.Selected)
-	e.Unreachable = e.Status == notification.Cancelled && notification.Decision(reason).Unreachable()
-	return e, err
+	type row struct {
+		notification.Escalating
+		Reason notification.Decision
+	}
+	found, err := db.OneDelivery[row](ctx, on, "read delivery that is waited for", query, key.DeliveryID, key.To, key.Limited.Type, key.Limited.ID)
+	found.Unreachable = found.Status == notification.Cancelled && found.Reason.Unreachable()
+	return found.Escalating, err
 }
 
 // Follow locks a delivery, passes its state to decide, and stores the returned decision and

@@ -54,11 +54,16 @@ func (s Store) FollowUpState(ctx context.Context) (notification.FollowUpState, e
 // has retried the delivery, or it is gone.
 func (s Store) DeadLetterOf(ctx context.Context, deliveryID string) (notification.DeadLetter, bool, error) {
 	const query = `
-		SELECT delivery_id, event_id, coalesce(correlation_id, ''), channel, user_type, user_id, coalesce(last_error, ''), attempt_count, now()
+		SELECT delivery_id, event_id,
+		       coalesce(correlation_id, '') AS correlation_id,
+		       channel, user_type, user_id,
+		       coalesce(last_error, '') AS reason,
+		       attempt_count AS attempts,
+		       now() AS failed_at
 		FROM   notification
 		WHERE  delivery_id = $1
 		AND    status = 'FAILED'`
 
-	letter, err := db.One(ctx, s.Pool, "read dead letter", pgx.RowToStructByPos[notification.DeadLetter], query, deliveryID)
+	letter, err := db.One(ctx, s.Pool, "read dead letter", db.ByName[notification.DeadLetter](), query, deliveryID)
 	return letter, err == nil, db.IgnoreNoRows(err)
 }

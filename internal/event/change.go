@@ -28,12 +28,17 @@ type EventState struct {
 // [notification.ErrNoEvent].
 func (s Store) EventState(ctx context.Context, eventID string) (EventState, error) {
 	const query = `
-		SELECT coalesce(n.source, ''), coalesce(n.status, ''), coalesce(n.error_message, ''), coalesce(p.status, ''), coalesce(p.outcome, ''),
-		       coalesce(n.cancels, ''), coalesce(` + db.Canceller + `, '')
+		SELECT coalesce(n.source, '') AS source,
+		       coalesce(n.status, '') AS outbox,
+		       coalesce(n.error_message, '') AS error,
+		       coalesce(p.status, '') AS processed,
+		       coalesce(p.outcome, '') AS outcome,
+		       coalesce(n.cancels, '') AS cancels,
+		       coalesce(` + db.Canceller + `, '') AS cancelled_by
 		FROM   (SELECT * FROM event_outbox WHERE event_id = $1) n
 		FULL JOIN (SELECT * FROM processed_event WHERE event_id = $1) p USING (event_id)`
 
-	state, err := db.One(ctx, s.Pool, "read event", pgx.RowToStructByPos[EventState], query, eventID)
+	state, err := db.One(ctx, s.Pool, "read event", db.ByName[EventState](), query, eventID)
 	return state, db.NoRowsAs(err, notification.ErrNoEvent)
 }
 

@@ -80,7 +80,8 @@ func (s Store) StuckEvents(ctx context.Context, after string, waiting bool, age 
 func (s Store) StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) (stuck []notification.StuckDelivery, next int64, err error) {
 	const query = `
 		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.event_id, n.event_type, n.restarts,
-		       coalesce(o.aggregate_type, ''), coalesce(o.aggregate_id, '')
+		       coalesce(o.aggregate_type, '') AS aggregate_type,
+		       coalesce(o.aggregate_id, '') AS aggregate_id
 		FROM   notification n
 		LEFT JOIN event_outbox o ON o.event_id = n.event_id
 		LEFT JOIN processed_event p ON p.event_id = n.event_id
@@ -95,15 +96,10 @@ func (s Store) StuckDeliveries(ctx context.Context, after int64, age time.Durati
 		ORDER BY n.id
 		LIMIT  $4`
 
-	scan := func(row pgx.CollectableRow) (d notification.StuckDelivery, err error) {
-		err = row.Scan(&d.ID, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &d.EventID, &d.EventType, &d.Restarts,
-			&d.Aggregate.Type, &d.Aggregate.ID)
-		return d, err
-	}
 	if next, err = scanEnd(ctx, s.DB, "id", "notification WHERE status = 'PENDING'", after); err != nil {
 		return nil, 0, err
 	}
-	stuck, err = db.Collect(ctx, s.Pool, "read stuck deliveries", scan, query, after, age, next, limit)
+	stuck, err = db.Collect(ctx, s.Pool, "read stuck deliveries", db.ByName[notification.StuckDelivery](), query, after, age, next, limit)
 	if len(stuck) == limit {
 		next = stuck[limit-1].ID
 	}
@@ -170,7 +166,7 @@ func (s Store) LastSweep(ctx context.Context) (notification.Sweep, error) {
 		ORDER BY id DESC
 		LIMIT  1`
 
-	last, err := db.One(ctx, s.Pool, "read last sweep", pgx.RowToStructByPos[notification.Sweep], query)
+	last, err := db.One(ctx, s.Pool, "read last sweep", db.ByName[notification.Sweep](), query)
 	return last, db.IgnoreNoRows(err)
 }
 

@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -41,8 +42,8 @@ const (
 // reading the text.
 func (s Store) page(ctx context.Context, who notification.RecipientKey, condition string, order inboxOrder, limit int, more ...any) (notification.InboxPage, error) {
 	query := fmt.Sprintf(`
-		SELECT delivery_id, id, event_id, event_type, coalesce(correlation_id, ''), user_type, user_id,
-		       title, body, coalesce(url, ''), created_at, coalesce(collapse_key, ''), available, read_at, found
+		SELECT delivery_id, id AS notification_id, event_id, event_type, coalesce(correlation_id, '') AS correlation_id, user_type, user_id,
+		       title, body, coalesce(url, '') AS url, created_at, coalesce(collapse_key, '') AS collapse_key, available, read_at, found
 		FROM  (SELECT first.*, count(*) OVER () AS found, sum(bytes) OVER (ORDER BY available %[1]s, id %[1]s) AS so_far
 		       FROM  (SELECT n.delivery_id, n.id, n.event_id, n.event_type, n.correlation_id, n.user_type, n.user_id,
 		                     n.title, n.body, n.url, n.created_at, n.available_at AS available, n.read_at, n.collapse_key,
@@ -55,11 +56,24 @@ func (s Store) page(ctx context.Context, who notification.RecipientKey, conditio
 		OR     so_far = bytes -- always the first row
 		ORDER BY available %[1]s, id %[1]s`, order, notification.InboxPageBytes)
 
-	var found int
-	items, err := db.Collect(ctx, s.Pool, "read inbox", func(row pgx.CollectableRow) (notification.InboxItem, error) { return scanInboxItem(row, &found) },
-		query, append([]any{who.UserType, who.UserID, limit + 1}, more...)...) // one more row tells whether others follow
-	items = items[:min(len(items), limit)]
-	return notification.InboxPage{Items: items, More: found > len(items)}, err
+	type row struct {
+		notification.Message
+		Available time.Time
+		ReadAt    *time.Time
+		Found     int
+	}
+	args := append([]any{who.UserType, who.UserID, limit + 1}, more...) // one more row tells whether others follow
+	rows, err := db.Collect(ctx, s.Pool, "read inbox", db.ByName[row](), query, args...)
+	page := notification.InboxPage{Items: []notification.InboxItem{}}
+	for _, row := range rows[:min(len(rows), limit)] {
+		item := notification.InboxItem{Frame: row.Frame(), AvailableAt: row.Available}
+		if row.ReadAt != nil {
+			item.ReadAt = new(row.ReadAt.UTC())
+		}
+		page.Items = append(page.Items, item)
+	}
+	page.More = len(rows) > 0 && rows[0].Found > len(page.Items)
+	return page, err
 }
 
 // InboxPage reads a page of a recipient's inbox, newest first. If Before is not a
@@ -139,17 +153,4 @@ func (s Store) InboxPositionOf(ctx context.Context, who notification.RecipientKe
 	position := notification.InboxPosition{ID: id}
 	err := s.Pool.QueryRow(ctx, query, who.UserType, who.UserID, id).Scan(&position.AvailableAt)
 	return position, db.NoRowsAs(db.Wrap(err, "find place in inbox"), notification.ErrNoNotification)
-}
-
-func scanInboxItem(row pgx.CollectableRow, found *int) (notification.InboxItem, error) {
-	var m notification.Message
-	var item notification.InboxItem
-	err := row.Scan(&m.DeliveryID, &m.NotificationID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID,
-		&m.Title, &m.Body, &m.URL, &m.CreatedAt, &m.CollapseKey, &item.AvailableAt, &item.ReadAt, found)
-	item.Frame, item.AvailableAt = m.Frame(), item.AvailableAt.UTC()
-	if item.ReadAt != nil {
-		read := item.ReadAt.UTC()
-		item.ReadAt = &read
-	}
-	return item, err
 }

@@ -13,12 +13,18 @@ import (
 // ProviderStates reads the providers whose circuit was open, or that an operator has paused or chosen.
 func (s Store) ProviderStates(ctx context.Context) ([]notification.ProviderState, error) {
 	const query = `
-		SELECT provider, rests, coalesce(rests_until - clock_timestamp(), '0'), coalesce(rests_until, '0001-01-01 00:00:00Z'), coalesce(failure, ''),
-		       coalesce(override, ''), coalesce(override_by, ''), coalesce(override_reason, '')
+		SELECT provider,
+		       rests,
+		       coalesce(rests_until - clock_timestamp(), '0') AS rests_for,
+		       rests_until,
+		       coalesce(failure, '') AS failure,
+		       coalesce(override, '') AS override,
+		       coalesce(override_by, '') AS by,
+		       coalesce(override_reason, '') AS reason
 		FROM   provider_state
 		ORDER  BY provider
 		LIMIT  100`
-	return db.Collect(ctx, s.Pool, "read provider_state", pgx.RowToStructByPos[notification.ProviderState], query)
+	return db.Collect(ctx, s.Pool, "read provider_state", db.ByName[notification.ProviderState](), query)
 }
 
 // OpenCircuit opens the circuit of a provider: for first, then each time for twice as long, up to longest.

@@ -95,7 +95,7 @@ func (s Store) eachDirectoryPage(ctx context.Context, do func(people int, found 
 
 	var userType, userID string
 	var r notification.Recipient
-	return s.eachPage(ctx, query, []any{&userType, &userID}, planner.AddressFields(&r), func() []addressed {
+	return s.eachPage(ctx, query, []any{&userType, &userID}, []any{&r.Email, &r.Phone, &r.SlackWebhookURL, &r.WebhookURL}, func() []addressed {
 		var found []addressed
 		for _, channel := range notification.Channels() {
 			found = append(found, addressed{channel, r.Address(channel)})

@@ -67,10 +67,20 @@ func (s Store) Approval(ctx context.Context, eventID string) (*notification.Appr
 
 func (s Store) readApproval(ctx context.Context, eventID string) (notification.Approval, error) {
 	const query = `
-		SELECT a.asked_at, coalesce(a.answer, ''), coalesce(a.answered_by, ''), coalesce(a.reason, ''), a.answered_at,
-		       coalesce((SELECT o.actor FROM operator_action o WHERE o.target = a.event_id AND o.command = 'emit' ORDER BY o.id LIMIT 1), '')
+		SELECT a.asked_at,
+		       coalesce(a.answer, '') AS answer,
+		       coalesce(a.answered_by, '') AS answered_by,
+		       coalesce(a.reason, '') AS reason,
+		       a.answered_at,
+		       coalesce((
+		           SELECT o.actor
+		           FROM   operator_action o
+		           WHERE  o.target = a.event_id
+		           AND    o.command = 'emit'
+		           ORDER BY o.id
+		           LIMIT  1), '') AS emitter
 		FROM   event_approval a
 		WHERE  a.event_id = $1`
 
-	return db.One(ctx, s.Pool, "read approval", pgx.RowToStructByPos[notification.Approval], query, eventID)
+	return db.One(ctx, s.Pool, "read approval", db.ByName[notification.Approval](), query, eventID)
 }

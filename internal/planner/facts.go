@@ -15,31 +15,40 @@ import (
 // explanation of a delivery read each table by the same expressions. Add a column for a new
 // rule here, and to the struct of the same name.
 const (
-	// RecipientFacts is a row r of recipient, as [recipientFields] scans it.
-	RecipientFacts = `coalesce(r.user_type, ''), coalesce(r.user_id, ''),
-	       coalesce(r.name, ''), ` + AddressFacts + `,
-	       coalesce(r.locale, ''), coalesce(r.timezone, ''), (SELECT (extract(epoch FROM z.digest_at) * 1e9)::bigint FROM user_settings z WHERE z.user_type = r.user_type AND z.user_id = r.user_id),
+	// RecipientFacts are the fields of a row r of recipient, without its key.
+	RecipientFacts = `coalesce(r.name, '') AS name, ` + AddressFacts + `,
+	       coalesce(r.locale, '') AS locale,
+	       coalesce(r.timezone, '') AS timezone,
+	       (
+	           SELECT (extract(epoch FROM z.digest_at) * 1e9)::bigint
+	           FROM   user_settings z
+	           WHERE  z.user_type = r.user_type
+	           AND    z.user_id = r.user_id
+	       ) AS digest_at,
 	       EXISTS (
 	           SELECT FROM ` + db.DirectoryDevice + ` d
 	           WHERE  d.user_type = r.user_type
 	           AND    d.user_id = r.user_id
 	           AND    d.active
-	       ),
+	       ) AS has_device,
 	       (
 	           SELECT coalesce(jsonb_agg(` + preferenceFacts + `), '[]')
 	           FROM   user_notification_preferences u
 	           WHERE  u.user_type = r.user_type
 	           AND    u.user_id = r.user_id
-	       ),
+	       ) AS preferences,
 	       (
 	           SELECT jsonb_agg(jsonb_build_object('Category', o.category, 'Channel', o.channel_type))
 	           FROM   user_category_preferences o
 	           WHERE  o.user_type = r.user_type
 	           AND    o.user_id = r.user_id
 	           AND    NOT o.enabled
-	       )`
-	// AddressFacts are the addresses of a row r of recipient, as [addressFields] scans them.
-	AddressFacts = `coalesce(r.email, ''), coalesce(r.phone, ''), coalesce(r.slack_webhook_url, ''), coalesce(r.webhook_url, '')`
+	       ) AS categories_off`
+	// AddressFacts are the addresses of a row r of recipient.
+	AddressFacts = `coalesce(r.email, '') AS email,
+	       coalesce(r.phone, '') AS phone,
+	       coalesce(r.slack_webhook_url, '') AS slack_webhook_url,
+	       coalesce(r.webhook_url, '') AS webhook_url`
 	// preferenceFacts is a row u of user_notification_preferences as a [notification.Preference].
 	preferenceFacts = `jsonb_build_object(
 	                   'Channel', u.channel_type,
@@ -85,17 +94,6 @@ const (
 	           'OnEscalationOnly', e.on_escalation_only,
 	           'Roles', e.roles)`
 )
-
-// RecipientFields returns the fields that [recipientFacts] fills.
-func RecipientFields(r *notification.Recipient) []any {
-	fields := append([]any{&r.UserType, &r.UserID, &r.Name}, AddressFields(r)...)
-	return append(fields, &r.Locale, &r.Timezone, &r.DigestAt, &r.HasDevice, &r.Preferences, &r.CategoriesOff)
-}
-
-// AddressFields returns the fields that [addressFacts] fills.
-func AddressFields(r *notification.Recipient) []any {
-	return []any{&r.Email, &r.Phone, &r.SlackWebhookURL, &r.WebhookURL}
-}
 
 // These expressions are the type of an event in a query.
 const (
@@ -143,14 +141,30 @@ func (s Store) Event(ctx context.Context, eventID string) (notification.Event, [
 
 func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event, now *time.Time) {
 	const query = `
-		SELECT n.event_id, n.event_type, coalesce(n.aggregate_type, ''), coalesce(n.aggregate_id, ''), n.payload, coalesce(n.correlation_id, ''), n.created_at,
-		       n.expires_at, coalesce(n.collapse_key, ''), coalesce(n.traceparent, ''), coalesce(n.cancels, ''), coalesce(` + db.Canceller + `, ''),
-		       coalesce((SELECT a.answer FROM event_approval a WHERE a.event_id = n.event_id), ''), clock_timestamp()
+		SELECT n.event_id AS id,
+		       n.event_type AS type,
+		       coalesce(n.aggregate_type, '') AS aggregate_type,
+		       coalesce(n.aggregate_id, '') AS aggregate_id,
+		       n.payload,
+		       coalesce(n.correlation_id, '') AS correlation_id,
+		       n.created_at,
+		       n.expires_at,
+		       coalesce(n.collapse_key, '') AS collapse_key,
+		       coalesce(n.traceparent, '') AS traceparent,
+		       coalesce(n.cancels, '') AS cancels,
+		       coalesce(` + db.Canceller + `, '') AS cancelled_by,
+		       coalesce((SELECT a.answer FROM event_approval a WHERE a.event_id = n.event_id), '') AS answer,
+		       clock_timestamp() AS now
 		FROM   event_outbox n
 		WHERE  n.event_id = $1`
 
-	batch.Queue(query, eventID).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, db.OrZero(&event.CreatedAt), db.OrZero(&event.ExpiresAt), &event.CollapseKey, &event.Traceparent, &event.Cancels, &event.CancelledBy, &event.Answer, now)
+	type row struct {
+		notification.Event
+		Now time.Time
+	}
+	batch.Queue(query, eventID).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectOneRow(rows, db.ByName[row]())
+		*event, *now = found.Event, found.Now
 		return db.NoRowsAs(err, notification.ErrNoEvent)
 	})
 }
@@ -230,7 +244,7 @@ const settingsQuery = `
 // the entities that the targets name.
 func (s Store) DirectoryEntry(ctx context.Context, userType notification.UserType, userID string, targets []notification.Target) (notification.DirectoryEntry, error) {
 	const person = `
-		SELECT ` + RecipientFacts + `, coalesce(r.active, false)
+		SELECT r.user_type, r.user_id, ` + RecipientFacts + `, coalesce(r.active, false) AS active
 		FROM   ` + db.DirectoryRecipient + ` r
 		WHERE  r.user_type = $1
 		AND    r.user_id = $2
@@ -246,7 +260,17 @@ func (s Store) DirectoryEntry(ctx context.Context, userType notification.UserTyp
 
 	entry := notification.DirectoryEntry{Recipient: notification.Recipient{UserType: userType, UserID: userID}}
 	batch := &pgx.Batch{}
-	db.QueueEach(batch, append(RecipientFields(&entry.Recipient), &entry.Active), func() { entry.Known = true }, person, userType, userID)
+	type row struct {
+		notification.Recipient
+		Active bool
+	}
+	batch.Queue(person, userType, userID).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectOneRow(rows, db.ByName[row]())
+		if err == nil {
+			entry.Recipient, entry.Active, entry.Known = found.Recipient, found.Active, true
+		}
+		return db.IgnoreNoRows(err)
+	})
 	db.QueueInto(batch, &entry.Memberships, pgx.RowTo, memberships, userType, userID, targetRows(targets), db.MaxRowsPerEventType)
 	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return entry, db.Wrap(err, "read directory")

@@ -220,7 +220,8 @@ const pageOfRecipients = `
 
 // recipientsQuery reads the details of one page.
 const recipientsQuery = pageOfRecipients + `
-	SELECT ` + RecipientFacts + `, (SELECT jsonb_object_agg(u.user_type, u.who) FROM user_type u) ->> n.user_type,
+	SELECT n.user_type, n.user_id, ` + RecipientFacts + `,
+	       (SELECT jsonb_object_agg(u.user_type, u.who) FROM user_type u) ->> n.user_type AS who,
 	       m.roles, n.entity_type, n.entity_id, n.rank, n.number
 	FROM   page n
 	` + db.RecipientOf + `
@@ -228,20 +229,21 @@ const recipientsQuery = pageOfRecipients + `
 	ORDER BY n.rank, n.number, n.user_id, n.user_type`
 
 func queueRecipients(batch *pgx.Batch, targets []targetRow, after notification.Cursor, limit int, page *notification.RecipientPage) {
+	type row struct {
+		notification.Recipient
+		Rank   int
+		Number int64
+	}
 	batch.Queue(recipientsQuery, recipientsArgs(targets, after, limit)...).Query(func(rows pgx.Rows) error {
-		var last notification.Cursor
-		for rows.Next() {
-			if len(page.Recipients) == limit {
-				page.Next = &last
-				continue // there is one more row at most
-			}
-			recipient, cursor, err := scanRecipient(rows)
-			if err != nil {
-				return err
-			}
-			page.Recipients, last = append(page.Recipients, recipient), cursor
+		found, err := pgx.CollectRows(rows, db.ByName[row]())
+		for _, row := range found[:min(limit, len(found))] {
+			page.Recipients = append(page.Recipients, row.Recipient)
 		}
-		return rows.Err()
+		if len(found) > limit {
+			last := found[limit-1]
+			page.Next = &notification.Cursor{Rank: last.Rank, Number: last.Number, UserID: last.UserID, UserType: last.UserType}
+		}
+		return err
 	})
 }
 
@@ -256,14 +258,6 @@ func recipientsArgs(targets []targetRow, after notification.Cursor, limit int) [
 		after.Rank = -1
 	}
 	return []any{targets, after.Rank, after.Number, after.UserID, after.UserType, limit + 1, number, userID}
-}
-
-func scanRecipient(row pgx.Row) (notification.Recipient, notification.Cursor, error) {
-	var r notification.Recipient
-	var c notification.Cursor
-	err := row.Scan(append(RecipientFields(&r), &r.Who, &r.Roles, &r.Entity.Type, &r.Entity.ID, &c.Rank, &c.Number)...)
-	c.UserID, c.UserType = r.UserID, r.UserType
-	return r, c, err
 }
 
 // maxLookedAt limits the people of one target that the query reads, and maxPassedOver the

@@ -120,12 +120,12 @@ func (s Store) Throttles(ctx context.Context, eventType string, keys []notificat
 
 func throttles(ctx context.Context, on db.Querier, eventType string, keys []notification.Throttle) ([]notification.Throttle, error) {
 	const query = `
-		SELECT t.user_type, t.user_id, t.channel_type, t.throttle_key, ` + lastDelivery + `, t.began_at
+		SELECT t.user_type, t.user_id, t.channel_type AS channel, t.throttle_key AS key, ` + lastDelivery + ` AS delivery_id, t.began_at AS at
 		FROM   throttle t
 		JOIN   ` + throttleKeys + ` USING (user_type, user_id, channel_type, throttle_key)
 		WHERE  t.event_type = $1`
 
-	return db.Collect(ctx, on, "read throttles", scanThrottle, query, eventType, keys)
+	return db.Collect(ctx, on, "read throttles", db.ByName[notification.Throttle](), query, eventType, keys)
 }
 
 // RecordThrottles stores the planned deliveries in rows that are locked. A repeated call, or a
@@ -139,9 +139,3 @@ const RecordThrottles = `
 		WHERE  (t.user_type, t.user_id, t.event_type, t.channel_type, t.throttle_key) = (k.user_type, k.user_id, $1, k.channel_type, k.throttle_key)
 		AND    t.delivery_id IS DISTINCT FROM k.delivery_id
 		AND    EXISTS (SELECT FROM notification n WHERE n.delivery_id = k.delivery_id AND NOT (k.throttle_key = '` + notification.FirstOfDigest + `' AND n.strategy = 'AGGREGATE'))`
-
-func scanThrottle(row pgx.CollectableRow) (notification.Throttle, error) {
-	var t notification.Throttle
-	err := row.Scan(&t.UserType, &t.UserID, &t.Channel, &t.Key, &t.DeliveryID, db.OrZero(&t.At))
-	return t, err
-}

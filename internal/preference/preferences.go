@@ -34,12 +34,12 @@ const (
 		SELECT ` + clockOf + `(SELECT z.digest_at FROM user_settings z WHERE (z.user_type, z.user_id) = ($1, $2))` + clockEnd + `
 		WHERE  EXISTS (SELECT FROM event_type_channel_routing e WHERE e.digest_at IS NOT NULL AND ` + mayReach + `)`
 	channelPreferences = `
-		SELECT c.channel_type,
-		       m.mandatory OR coalesce(p.enabled, true),
+		SELECT c.channel_type AS channel,
+		       m.mandatory OR coalesce(p.enabled, true) AS enabled,
 		       m.mandatory,
-		       coalesce(p.quiet_hours_enabled, false),
-		       ` + clockOf + `p.quiet_hours_start` + clockEnd + `,
-		       ` + clockOf + `p.quiet_hours_end` + clockEnd + `
+		       coalesce(p.quiet_hours_enabled, false) AS quiet_enabled,
+		       ` + clockOf + `p.quiet_hours_start` + clockEnd + ` AS quiet_start,
+		       ` + clockOf + `p.quiet_hours_end` + clockEnd + ` AS quiet_end
 		FROM   channel_user_type c
 		LEFT JOIN user_notification_preferences p ON (p.user_type, p.user_id, p.channel_type) = ($1, $2, c.channel_type)
 		CROSS JOIN LATERAL (
@@ -74,12 +74,17 @@ func (s Store) Preferences(ctx context.Context, who notification.RecipientKey) (
 }
 
 func preferences(ctx context.Context, on db.Querier, who notification.RecipientKey) (notification.Preferences, error) {
-	found := notification.Preferences{Categories: []notification.CategoryPreference{}}
+	found := notification.Preferences{Channels: []notification.ChannelPreference{}, Categories: []notification.CategoryPreference{}}
 	batch := &pgx.Batch{}
 	batch.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&found.AsOf) })
 	batch.Queue(zonePreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return row.Scan(&found.Timezone) })
 	batch.Queue(digestPreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return db.IgnoreNoRows(row.Scan(&found.DigestAt)) })
-	db.QueueInto(batch, &found.Channels, scanChannelPreference, channelPreferences, who.UserType, who.UserID, notification.Channels())
+	type channelRow struct {
+		notification.ChannelPreference
+		Quiet notification.QuietHoursPreference
+	}
+	var channels []channelRow
+	db.QueueInto(batch, &channels, db.ByName[channelRow](), channelPreferences, who.UserType, who.UserID, notification.Channels())
 	var category string
 	var enabled bool
 	var channel notification.CategoryChannel
@@ -92,17 +97,13 @@ func preferences(ctx context.Context, on db.Querier, who notification.RecipientK
 		found.Categories[last].Channels = append(found.Categories[last].Channels, channel)
 	}, categoryPreferences, who.UserType, who.UserID, notification.Channels(), db.MaxRowsPerEventType)
 	err := on.SendBatch(ctx, batch).Close()
-	return found, db.Wrap(err, "read preferences")
-}
-
-func scanChannelPreference(row pgx.CollectableRow) (notification.ChannelPreference, error) {
-	var p notification.ChannelPreference
-	var quiet notification.QuietHoursPreference
-	err := row.Scan(&p.Channel, &p.Enabled, &p.Mandatory, &quiet.Enabled, &quiet.Start, &quiet.End)
-	if p.Channel.Quieted() {
-		p.QuietHours = &quiet
+	for _, row := range channels {
+		if row.Channel.Quieted() {
+			row.QuietHours = &row.Quiet
+		}
+		found.Channels = append(found.Channels, row.ChannelPreference)
 	}
-	return p, err
+	return found, db.Wrap(err, "read preferences")
 }
 
 // SetPreferences stores the preferences in wanted: all of them, or none. They apply from the

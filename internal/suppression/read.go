@@ -19,7 +19,7 @@ type suppressionKey struct {
 // Without a secret the hashes are unknown, and nothing is suppressed.
 func (s Store) ReadSuppressions(ctx context.Context, on db.Querier, people []*notification.Recipient) error {
 	const query = `
-		SELECT s.channel, s.address_hash, s.reason, coalesce(s.detail, ''), s.since
+		SELECT s.channel, s.address_hash, s.reason, coalesce(s.detail, '') AS detail, s.since
 		FROM   unnest($1::text[], $2::bytea[]) AS a (channel, address_hash)
 		JOIN   recipient_suppression s USING (channel, address_hash)
 		ORDER BY s.since, s.reason`
@@ -28,14 +28,17 @@ func (s Store) ReadSuppressions(ctx context.Context, on db.Querier, people []*no
 	if len(hashes) == 0 {
 		return nil
 	}
-	var found notification.Suppression
-	var hash []byte
-	fields := []any{&found.Channel, &hash, &found.Reason, &found.Detail, &found.Since}
-	return db.Each(ctx, on, "read suppressions", fields, func() {
-		for _, owner := range owners[suppressionKey{found.Channel, string(hash)}] {
-			owner.Suppressions = appendSuppression(owner.Suppressions, found)
+	type row struct {
+		AddressHash []byte
+		notification.Suppression
+	}
+	rows, err := db.Collect(ctx, on, "read suppressions", db.ByName[row](), query, channels, hashes)
+	for _, row := range rows {
+		for _, owner := range owners[suppressionKey{row.Channel, string(row.AddressHash)}] {
+			owner.Suppressions = appendSuppression(owner.Suppressions, row.Suppression)
 		}
-	}, query, channels, hashes)
+	}
+	return err
 }
 
 // appendSuppression adds a suppression, unless the address has one for the same reason
