@@ -149,7 +149,7 @@ func (a *app) report(verb operate.Verb, named bool, s operate.Summary, err error
 
 // refusal returns an error if the verb was not done to every named id, else nil.
 func (a *app) refusal(verb operate.Verb, s operate.Summary) error {
-	first := slices.IndexFunc(s.Items, func(o operate.Outcome) bool { return !o.Done })
+	first := slices.IndexFunc(s.Items, func(o operate.Outcome) bool { return !o.Done() })
 	if first < 0 {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (a *app) refusal(verb operate.Verb, s operate.Summary) error {
 	case s.Matched == 1:
 		err = fmt.Errorf("%s %s", item.ID, item)
 	}
-	return advice.With(err, cmp.Or(item.Next, a.nextStep(item.Err)))
+	return advice.With(err, cmp.Or(item.Next(), a.nextStep(item.Err)))
 }
 
 // printSummary prints the outcomes, or counts if the summary has no outcomes.
@@ -169,8 +169,9 @@ func printSummary(w io.Writer, s operate.Summary) {
 	if s.Items == nil {
 		terminal.Row(w, "matched", terminal.Grouped(s.Matched))
 		terminal.Row(w, "done", terminal.Grouped(s.Done))
-		for _, why := range slices.Sorted(maps.Keys(s.Skipped)) {
-			terminal.Row(w, "skipped", terminal.Grouped(s.Skipped[why]), why)
+		reasons := s.Skipped.Reasons()
+		for _, why := range slices.Sorted(maps.Keys(reasons)) {
+			terminal.Row(w, "skipped", terminal.Grouped(reasons[why]), why)
 		}
 		terminal.Row(w, "failed", terminal.Grouped(s.Failed))
 		for _, text := range s.Errors {
@@ -179,7 +180,7 @@ func printSummary(w io.Writer, s operate.Summary) {
 		return
 	}
 	for _, item := range s.Items {
-		terminal.Row(w, item.ID, item.Result, item.Detail)
+		terminal.Row(w, item.ID, item.Code.Result(), item.Detail())
 	}
 	if more := s.Matched - len(s.Items); more > 0 {
 		terminal.Row(w, fmt.Sprintf("… and %s more", terminal.Grouped(more)))

@@ -52,11 +52,11 @@ func TestReport(t *testing.T) {
 	t.Parallel()
 
 	gone := advice.With(errors.New("d9: no such delivery"), "check the id")
-	changed := operate.Outcome{ID: "a", Done: true, Result: "changed"}
-	refused := operate.Outcome{ID: "sent", Result: "was sent", Detail: "at noon", Next: "leave it"}
-	unknown := operate.Outcome{ID: "d9", Result: "error", Detail: gone.Error(), Err: gone}
+	changed := operate.Outcome{ID: "a", Code: operate.SendingNow}
+	refused := operate.Outcome{ID: "sent", Code: operate.HasFailed, Args: operate.Args{Error: "why"}}
+	unknown := operate.Outcome{ID: "d9", Code: operate.Failed, Err: gone}
 	down := errors.New("no connection")
-	many := operate.Summary{Matched: 1234, Done: 1230, Skipped: map[string]int{"was sent": 4}, Through: "12340"}
+	many := operate.Summary{Matched: 1234, Done: 1230, Skipped: operate.Skips{operate.WasSent: 3, operate.WasSentOnce: 1}, Through: "12340"}
 	failed := operate.Summary{Matched: 3, Done: 1, Failed: 2, Errors: []string{"d1: connection reset"}}
 	preview := operate.Summary{Matched: 1234, DryRun: true, Items: []operate.Outcome{changed}}
 	tests := []struct {
@@ -68,18 +68,20 @@ func TestReport(t *testing.T) {
 		out        string
 		want, next string // of the error; empty if there is no error
 	}{
-		{name: "named and done", named: true, summary: operate.Summary{Matched: 1, Done: 1, Items: []operate.Outcome{changed}}, out: "a  changed  \n"},
-		{name: "named and refused", named: true, summary: operate.Summary{Matched: 1, Items: []operate.Outcome{refused}}, want: "sent was sent: at noon", next: "leave it"},
+		{name: "named and done", named: true, summary: operate.Summary{Matched: 1, Done: 1, Items: []operate.Outcome{changed}},
+			out: "a  sending now  \n"},
+		{name: "named and refused", named: true, summary: operate.Summary{Matched: 1, Items: []operate.Outcome{refused}},
+			want: "sent has failed: why", next: "correct the cause"},
 		{name: "named and unknown", named: true, summary: operate.Summary{Matched: 1, Items: []operate.Outcome{unknown}}, want: "d9: no such delivery", next: "check the id"},
 		{name: "some of the named", named: true, summary: operate.Summary{Matched: 3, Done: 1, Items: []operate.Outcome{unknown, changed, refused}},
-			out:  "d9    error     d9: no such delivery\na     changed   \nsent  was sent  at noon\n",
+			out:  "d9    error        d9: no such delivery\na     sending now  \nsent  has failed   why\n",
 			want: "2 of 3 deliveries: not done", next: "check the id"},
 		{name: "named and stopped", named: true, summary: operate.Summary{Matched: 2, Items: []operate.Outcome{}}, err: down, want: "stopped after 0 of 2 deliveries: no connection"},
 		{name: "many", summary: many, out: "matched  1,234\ndone     1,230\nskipped  4  was sent\nfailed   0\n"},
 		{name: "many, some failed", summary: failed, out: "d1: connection reset", want: "2 deliveries failed", next: "run it again: finished ids do not change twice"},
 		{name: "many that would be repeated", verb: operate.RetryDelivery(true, 0), summary: failed, want: "2 deliveries failed", next: "name only the failed ids"},
 		{name: "many, stopped", summary: many, err: down, want: "stopped after 1,234 of 1,234 deliveries, up to 12340: no connection", next: "run it again with --after 12340"},
-		{name: "a dry run", summary: preview, out: "a  changed  \n… and 1,233 more\nnothing was changed\n"},
+		{name: "a dry run", summary: preview, out: "a  sending now  \n… and 1,233 more\nnothing was changed\n"},
 		{name: "a dry run that fails", summary: preview, err: down, want: "no connection"},
 	}
 	for _, tt := range tests {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"herald/internal/advice"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/planner"
@@ -16,79 +15,81 @@ import (
 const answerWait = 30 * time.Second
 
 // ApproveEvent approves events that wait for approval. The emitter of an event cannot approve it.
-func ApproveEvent() Verb { return answering("approve", notification.Approved) }
-
-// RejectEvent rejects events that wait for approval. They tell nobody.
-func RejectEvent() Verb { return answering("reject", notification.Rejected) }
-
-func answering(name string, answer notification.ApprovalAnswer) Verb {
-	return Verb{Name: name, Noun: Events, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
-		return o.planAnswer(ctx, id, answer)
-	}}
+func ApproveEvent() Verb {
+	return answering("approve", answer{notification.Approved, WouldBeApproved, Approved})
 }
 
-func (o *Operator) planAnswer(ctx context.Context, id string, answer notification.ApprovalAnswer) (plan, error) {
-	state, err := o.event(ctx, id)
-	if err != nil {
-		return plan{}, err
-	}
-	approval, err := planner.On(o.DB).Approval(ctx, id)
+// RejectEvent rejects events that wait for approval. They tell nobody.
+func RejectEvent() Verb {
+	return answering("reject", answer{notification.Rejected, WouldBeRejected, Rejected})
+}
+
+// answer is an answer to an event that waits for approval, and its codes in a dry run and a run.
+type answer struct {
+	notification.ApprovalAnswer
+	expected, done Code
+}
+
+func answering(name string, a answer) Verb {
+	return eventVerb(name, func(c eventChange, ctx context.Context) (plan, error) { return c.planAnswer(ctx, a) })
+}
+
+func (c eventChange) planAnswer(ctx context.Context, a answer) (plan, error) {
+	approval, err := planner.On(c.DB).Approval(ctx, c.id)
 	switch {
 	case err != nil:
 		return plan{}, err
 	case approval == nil:
-		return refusal(Outcome{ID: id, Result: "does not wait for approval", Next: showEvent(id)}), nil
+		return refusal(c.is(NeedsNoApproval)), nil
 	case approval.Answer != "":
-		return refusal(Outcome{ID: id, Result: "was answered", Detail: answerText(*approval), Next: showEvent(id)}), nil
-	case state.Processed != notification.Processing:
-		return refusal(Outcome{ID: id, Result: "has ended", Next: showEvent(id)}), nil
-	case answer == notification.Approved && approval.Emitter == o.Order.Actor:
-		return refusal(Outcome{ID: id, Result: "was emitted by you", Detail: "somebody else has to approve it"}), nil
+		return refusal(c.answered(*approval)), nil
+	case c.state.Processed != notification.Processing:
+		return refusal(c.is(ApprovalEnded)), nil
+	case a.ApprovalAnswer == notification.Approved && approval.Emitter == c.Order.Actor:
+		return refusal(c.is(IsOwnEvent)), nil
 	}
-	status, err := o.workflowStatus(ctx, id)
+	status, err := c.workflowStatus(ctx, c.id)
 	if err != nil {
 		return plan{}, err
 	}
 	if status != running {
-		return refusal(Outcome{
-			ID: id, Result: "has no running workflow", Detail: "it has ended, or was not started yet",
-			Next: "`starter event retry " + advice.Quote(id) + "` starts it again",
-		}), nil
+		return refusal(c.is(ApprovalNotRunning)), nil
 	}
-	expected := Outcome{ID: id, Done: true, Result: fmt.Sprintf("would be %s", answer)}
-	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.answer(ctx, id, answer) }}, nil
+	return plan{c.is(a.expected), func(ctx context.Context) (Outcome, error) { return c.answer(ctx, a) }}, nil
+}
+
+// answered returns the outcome of an event that somebody answered.
+func (c eventChange) answered(by notification.Approval) Outcome {
+	outcome := c.is(WasAnswered)
+	outcome.Approval = by
+	return outcome
 }
 
 // answer signals the workflow, and waits for the answer that it stores: the first answer counts.
-func (o *Operator) answer(ctx context.Context, id string, answer notification.ApprovalAnswer) (Outcome, error) {
-	given := workflows.ApproveSignal{Approved: answer == notification.Approved, By: o.Order.Actor, Reason: o.Order.Reason}
-	switch err := o.temporal().SignalWorkflow(ctx, id, "", workflows.Approve, given); {
+func (c eventChange) answer(ctx context.Context, a answer) (Outcome, error) {
+	given := workflows.ApproveSignal{Approved: a.ApprovalAnswer == notification.Approved, By: c.Order.Actor, Reason: c.Order.Reason}
+	switch err := c.temporal().SignalWorkflow(ctx, c.id, "", workflows.Approve, given); {
 	case launch.IsNotFound(err): // the workflow has ended since the plan
-		return Outcome{ID: id, Result: "has ended", Next: showEvent(id)}, nil
+		return c.is(ApprovalEnded), nil
 	case err != nil:
-		return Outcome{}, fmt.Errorf("signal %s: %w", id, err)
+		return Outcome{}, fmt.Errorf("signal %s: %w", c.id, err)
 	}
 	for deadline := time.Now().Add(answerWait); ; {
-		stored, err := planner.On(o.DB).Approval(ctx, id)
+		stored, err := planner.On(c.DB).Approval(ctx, c.id)
 		switch {
 		case err != nil:
 			return Outcome{}, err
 		case stored == nil:
-			return Outcome{ID: id, Result: "has ended", Next: showEvent(id)}, nil
-		case stored.Answer == answer && stored.AnsweredBy == o.Order.Actor:
-			return Outcome{ID: id, Done: true, Result: string(answer)}, nil
+			return c.is(ApprovalEnded), nil
+		case stored.Answer == a.ApprovalAnswer && stored.AnsweredBy == c.Order.Actor:
+			return c.is(a.done), nil
 		case stored.Answer != "":
-			return Outcome{ID: id, Result: "was answered", Detail: answerText(*stored), Next: showEvent(id)}, nil
+			return c.answered(*stored), nil
 		case time.Now().After(deadline):
-			return Outcome{ID: id, Result: "is not answered yet", Detail: "its workflow has the answer, and stores it when a worker runs", Next: "`starter event show " + advice.Quote(id) + "`"}, nil
+			return c.is(AnswerNotStored), nil
 		}
 		if err := sleep(ctx); err != nil {
 			return Outcome{}, err
 		}
 	}
-}
-
-// answerText returns "APPROVED by ada, at 2026-11-22 10:00:05.000Z".
-func answerText(a notification.Approval) string {
-	return fmt.Sprintf("%s by %s, at %s", a.Answer, a.AnsweredBy, notification.InstantText(*a.AnsweredAt))
 }

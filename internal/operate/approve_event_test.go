@@ -25,7 +25,7 @@ func TestApproveEventWithoutWorkflow(t *testing.T) {
 			planned, answered := d.dryRun(verb, "evt-1"), d.run(verb, "evt-1")
 			require.Equal(t, planned, answered)
 			require.Equal(t, "has no running workflow: it has ended, or was not started yet", answered.String())
-			require.Contains(t, answered.Next, "`starter event retry evt-1`")
+			require.Contains(t, answered.Next(), "`starter event retry evt-1`")
 		}
 	}
 }
@@ -41,5 +41,5 @@ func TestApproveEventThatEndsMeanwhile(t *testing.T) {
 	d.workflow("evt-1", running)
 	require.Equal(t, "would be APPROVED", d.dryRun(ApproveEvent(), "evt-1").String())
 	d.server.On("SignalWorkflow", mock.Anything, "evt-1", "", workflows.Approve, mock.Anything).Return(serviceerror.NewNotFound("workflow execution already completed"))
-	require.Equal(t, "has ended", d.run(ApproveEvent(), "evt-1").Result)
+	require.Equal(t, "has ended", d.run(ApproveEvent(), "evt-1").Code.Result())
 }

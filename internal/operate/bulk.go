@@ -51,15 +51,18 @@ func SelectIDs(ids []string) Selection {
 
 // Summary counts the outcomes of a run over a selection.
 type Summary struct {
-	Matched int            `json:"matched"`
-	DryRun  bool           `json:"dry_run,omitempty"`
-	Done    int            `json:"done"`
-	Skipped map[string]int `json:"skipped"` // by reason
-	Failed  int            `json:"failed"`
-	Through string         `json:"through,omitempty"` // of a filter: all items up to this key are done
-	Items   []Outcome      `json:"items,omitzero"`    // all named items, or the first items of a dry run
-	Errors  []string       `json:"errors,omitempty"`  // the first maxErrors errors
+	Matched int       `json:"matched"`
+	DryRun  bool      `json:"dry_run,omitempty"`
+	Done    int       `json:"done"`
+	Skipped Skips     `json:"skipped"`
+	Failed  int       `json:"failed"`
+	Through string    `json:"through,omitempty"` // of a filter: all items up to this key are done
+	Items   []Outcome `json:"items,omitzero"`    // all named items, or the first items of a dry run
+	Errors  []string  `json:"errors,omitempty"`  // the first maxErrors errors
 }
+
+// Skips counts the items that were not changed, by the code of their outcome.
+type Skips map[Code]int
 
 // Tried counts the items that were changed, that were skipped, and that failed.
 func (s Summary) Tried() int {
@@ -86,7 +89,7 @@ type bulk struct {
 // keep the summary. A failure of one item does not stop the others. If err is not nil, the run
 // stopped early, and another call can continue after Through.
 func (o *Operator) Do(ctx context.Context, verb Verb, to Selection, progress func(Summary)) (Summary, error) {
-	b := &bulk{operator: o, verb: verb, progress: progress, summary: Summary{Matched: to.Matched, Skipped: map[string]int{}, Through: to.After}}
+	b := &bulk{operator: o, verb: verb, progress: progress, summary: Summary{Matched: to.Matched, Skipped: Skips{}, Through: to.After}}
 	if to.Named {
 		return b.listed(ctx, to, to.Matched)
 	}
@@ -119,7 +122,7 @@ func (b *bulk) pages(ctx context.Context, to Selection) error {
 // DryRun returns the outcomes that a verb would have, and changes nothing. It looks at all named
 // items, or at the first items of a filter.
 func (o *Operator) DryRun(ctx context.Context, verb Verb, to Selection) (Summary, error) {
-	b := &bulk{operator: o, verb: verb, dryRun: true, summary: Summary{Matched: to.Matched, DryRun: true, Skipped: map[string]int{}}}
+	b := &bulk{operator: o, verb: verb, dryRun: true, summary: Summary{Matched: to.Matched, DryRun: true, Skipped: Skips{}}}
 	if to.Named {
 		return b.listed(ctx, to, to.Matched)
 	}
@@ -127,7 +130,7 @@ func (o *Operator) DryRun(ctx context.Context, verb Verb, to Selection) (Summary
 	for _, outcome := range summary.Items {
 		err = cmp.Or(err, outcome.Err)
 	}
-	return Summary{Matched: to.Matched, DryRun: true, Skipped: map[string]int{}, Items: summary.Items}, err
+	return Summary{Matched: to.Matched, DryRun: true, Skipped: Skips{}, Items: summary.Items}, err
 }
 
 // listed runs the verb over the first items of a selection, and lists the outcomes in the order of
@@ -190,7 +193,7 @@ func (b *bulk) one(ctx context.Context, id string) (Outcome, error) {
 		return Outcome{}, err
 	}
 	if err != nil {
-		outcome = Outcome{ID: id, Result: "error", Detail: err.Error(), Err: err}
+		outcome = Outcome{ID: id, Code: Failed, Err: err}
 	}
 	return outcome, nil
 }
@@ -211,7 +214,8 @@ func (b *bulk) change(ctx context.Context, id string) (Outcome, error) {
 // When a server goes away, Temporal's client retries until the timeout, and then returns
 // DeadlineExceeded.
 func outOfReach(err error) bool {
-	return errors.As(err, new(*serviceerror.Unavailable)) || errors.As(err, new(*serviceerror.DeadlineExceeded)) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*pgconn.ConnectError))
+	return errors.As(err, new(*serviceerror.Unavailable)) || errors.As(err, new(*serviceerror.DeadlineExceeded)) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*pgconn.ConnectError))
 }
 
 func (b *bulk) count(outcome Outcome) {
@@ -219,11 +223,11 @@ func (b *bulk) count(outcome Outcome) {
 	case outcome.Err != nil:
 		b.summary.Failed++
 		if len(b.summary.Errors) < maxErrors {
-			b.summary.Errors = append(b.summary.Errors, outcome.ID+": "+outcome.Detail)
+			b.summary.Errors = append(b.summary.Errors, outcome.ID+": "+outcome.Err.Error())
 		}
-	case outcome.Done:
+	case outcome.Done():
 		b.summary.Done++
 	default:
-		b.summary.Skipped[outcome.Result]++
+		b.summary.Skipped[outcome.Code]++
 	}
 }

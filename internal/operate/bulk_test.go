@@ -24,7 +24,7 @@ import (
 type world struct {
 	*Operator
 	errs    map[string]error
-	refused map[string]string
+	refused map[string]Code
 	onDo    func(ctx context.Context, id string)
 
 	mu   sync.Mutex
@@ -38,10 +38,10 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) verb() Verb {
 	return Verb{Name: "change", Noun: Deliveries, plan: func(_ *Operator, _ context.Context, id string) (plan, error) {
-		if why := w.refused[id]; why != "" {
-			return refusal(Outcome{ID: id, Result: why}), nil
+		if why := w.refused[id]; why != 0 {
+			return refusal(Outcome{ID: id, Code: why}), nil
 		}
-		return plan{Outcome{ID: id, Done: true, Result: "would be changed"}, func(ctx context.Context) (Outcome, error) { return w.do(ctx, id) }}, nil
+		return plan{Outcome{ID: id, Code: WouldBeCancelled}, func(ctx context.Context) (Outcome, error) { return w.do(ctx, id) }}, nil
 	}}
 }
 
@@ -55,7 +55,7 @@ func (w *world) do(ctx context.Context, id string) (Outcome, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done = append(w.done, id)
-	return Outcome{ID: id, Done: true, Result: "changed"}, nil
+	return Outcome{ID: id, Code: Cancelled}, nil
 }
 
 // rows selects d1 to dn. The key of a row is ten times its number.
@@ -74,7 +74,7 @@ func TestDo(t *testing.T) {
 	t.Parallel()
 
 	w := newWorld(t)
-	w.refused = map[string]string{"d7": "was sent", "d8": "was sent", "d9": "is under way"}
+	w.refused = map[string]Code{"d7": WasSent, "d8": WasSent, "d9": IsUnderWay}
 	w.errs = map[string]error{}
 	for i := 20; i < 35; i++ {
 		w.errs[fmt.Sprintf("d%d", i)] = errors.New("connection reset")
@@ -90,7 +90,7 @@ func TestDo(t *testing.T) {
 	require.Contains(t, got.Errors[0], "connection reset")
 	got.Errors = nil
 	require.Equal(t, Summary{
-		Matched: 700, Done: 700 - 3 - 15, Skipped: map[string]int{"was sent": 2, "is under way": 1}, Failed: 15, Through: "7000",
+		Matched: 700, Done: 700 - 3 - 15, Skipped: Skips{WasSent: 2, IsUnderWay: 1}, Failed: 15, Through: "7000",
 	}, got)
 	require.Equal(t, 700, tried)
 	require.Equal(t, "7000", through)
@@ -100,14 +100,14 @@ func TestDryRun(t *testing.T) {
 	t.Parallel()
 
 	w := newWorld(t)
-	w.refused = map[string]string{"d2": "was sent"}
+	w.refused = map[string]Code{"d2": WasSent}
 
 	got := must(w.DryRun(t.Context(), w.verb(), rows(1234)))(t)
 
 	require.Empty(t, w.done)
 	require.Len(t, got.Items, previewed)
-	require.Equal(t, Outcome{ID: "d1", Done: true, Result: "would be changed"}, got.Items[0])
-	require.Equal(t, Outcome{ID: "d2", Result: "was sent"}, got.Items[1])
+	require.Equal(t, Outcome{ID: "d1", Code: WouldBeCancelled}, got.Items[0])
+	require.Equal(t, Outcome{ID: "d2", Code: WasSent}, got.Items[1])
 	require.Equal(t, 1234, got.Matched)
 	require.Empty(t, w.recorded(t), "a dry run records nothing")
 }
@@ -171,9 +171,9 @@ func TestDoToNamed(t *testing.T) {
 	t.Parallel()
 
 	gone := errors.New("no such delivery")
-	changed := Outcome{ID: "a", Done: true, Result: "changed"}
-	refused := Outcome{ID: "sent", Result: "was sent"}
-	failed := Outcome{ID: "gone", Result: "error", Detail: gone.Error(), Err: gone}
+	changed := Outcome{ID: "a", Code: Cancelled}
+	refused := Outcome{ID: "sent", Code: WasSent}
+	failed := Outcome{ID: "gone", Code: Failed, Err: gone}
 	tests := []struct {
 		name   string
 		ids    []string
@@ -183,11 +183,11 @@ func TestDoToNamed(t *testing.T) {
 		{name: "one", ids: []string{"a"}, want: []Outcome{changed}},
 		{name: "the same id twice", ids: []string{"a", "a"}, want: []Outcome{changed}},
 		{name: "several ids, in their order", ids: []string{"gone", "a", "sent"}, want: []Outcome{failed, changed, refused}},
-		{name: "a dry run", ids: []string{"a", "sent"}, dryRun: true, want: []Outcome{{ID: "a", Done: true, Result: "would be changed"}, refused}},
+		{name: "a dry run", ids: []string{"a", "sent"}, dryRun: true, want: []Outcome{{ID: "a", Code: WouldBeCancelled}, refused}},
 	}
 	for _, tt := range tests {
 		w := newWorld(t)
-		w.refused, w.errs = map[string]string{"sent": "was sent"}, map[string]error{"gone": gone}
+		w.refused, w.errs = map[string]Code{"sent": WasSent}, map[string]error{"gone": gone}
 
 		var got Summary
 		var err error
@@ -219,7 +219,7 @@ func TestChangesAreRecorded(t *testing.T) {
 	t.Parallel()
 
 	w := newWorld(t)
-	w.refused = map[string]string{"d2": "was sent"}
+	w.refused = map[string]Code{"d2": WasSent}
 	must(w.DB.Pool.Exec(t.Context(), "ALTER TABLE operator_action ADD CONSTRAINT nobody CHECK (target <> 'd3')"))(t)
 
 	require.Equal(t, 1, must(w.Do(t.Context(), w.verb(), rows(4), nil))(t).Failed)
@@ -250,9 +250,9 @@ func TestVerbsRefuseADeliveryInABatch(t *testing.T) {
 
 		got := d.run(verb, "d1")
 
-		require.False(t, got.Done, name)
+		require.False(t, got.Done(), name)
 		require.Equal(t, "is being sent in a batch: by the workflow evt-1-batch-EMAIL-2, as soon as it can be", got.String(), name)
-		require.Contains(t, got.Next, "`starter delivery cancel d1`", name)
+		require.Contains(t, got.Next(), "`starter delivery cancel d1`", name)
 	}
 
 	d.reset(notification.Pending)
@@ -280,7 +280,7 @@ func TestCancelADeliveryInABatch(t *testing.T) {
 
 		got := d.run(CancelDelivery(), "d1")
 
-		require.Equal(t, "cancelled", got.Result, name)
-		require.Equal(t, tt.says, strings.Contains(got.Detail, "an attempt is under way"), "%s: %s", name, got.Detail)
+		require.Equal(t, "cancelled", got.Code.Result(), name)
+		require.Equal(t, tt.says, strings.Contains(got.Detail(), "an attempt is under way"), "%s: %s", name, got.Detail())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"herald/internal/advice"
 	"herald/internal/attempt"
 	"herald/internal/escalation"
 	"herald/internal/notification"
@@ -19,98 +18,88 @@ const cancelWait = 15 * time.Second
 // has no running workflow if it was not started yet, was terminated, or is sent by a batch. Then
 // only the row is cancelled: a batch reads the row before it sends. If a delivery was sent, the
 // verb ends its escalation, which waits for the recipient to react.
-func CancelDelivery() Verb {
-	return Verb{Name: "cancel", Noun: Deliveries, plan: (*Operator).planCancelDelivery}
-}
+func CancelDelivery() Verb { return deliveryVerb("cancel", deliveryChange.planCancel) }
 
-const inTheTable = "only in the table, because it had no running workflow"
+// cancelled is the last_error of a delivery that an operator cancelled.
+const cancelled = "cancelled"
 
-func (o *Operator) planCancelDelivery(ctx context.Context, id string) (plan, error) {
-	state, err := o.delivery(ctx, id)
+func (c deliveryChange) planCancel(ctx context.Context) (plan, error) {
+	if c.isSent() {
+		return c.planEndEscalation(ctx)
+	}
+	status, err := c.workflowStatus(ctx, c.id)
 	if err != nil {
 		return plan{}, err
 	}
-	if isSent(state) {
-		return o.planEndEscalation(ctx, id, state)
+	ended := c.state.Status == notification.Cancelled // its workflow may be about to end
+	if ended || status != running && c.state.Status != notification.Pending {
+		return refusal(c.unchanged()), nil
 	}
-	status, err := o.workflowStatus(ctx, id)
-	if err != nil {
-		return plan{}, err
-	}
-	ended := state.Status == notification.Cancelled // its workflow may be about to end
-	if ended || status != running && state.Status != notification.Pending {
-		return refusal(unchanged(id, state)), nil
-	}
-	expected := Outcome{ID: id, Done: true, Result: "would be cancelled"}
 	if status != running {
-		expected.Detail = inTheTable
+		return plan{c.is(WouldBeCancelledInTable), func(ctx context.Context) (Outcome, error) { return c.cancel(ctx, false) }}, nil
 	}
-	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.cancelDelivery(ctx, id, status == running) }}, nil
+	return plan{c.is(WouldBeCancelled), func(ctx context.Context) (Outcome, error) { return c.cancel(ctx, true) }}, nil
 }
 
-// cancelDelivery asks the delivery's workflow to end. If no workflow runs, or no worker handles the
+// cancel asks the delivery's workflow to end. If no workflow runs, or no worker handles the
 // request in time, it cancels the row: a rollback may terminate the workflow before a worker does.
-func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Outcome, error) {
-	done := Outcome{ID: id, Done: true, Result: cancelled}
+func (c deliveryChange) cancel(ctx context.Context, runs bool) (Outcome, error) {
 	if runs {
-		if err := o.Launcher.Cancel(ctx, id, o.Order.cause()); err != nil {
+		if err := c.Launcher.Cancel(ctx, c.id, c.Order.cause()); err != nil {
 			return Outcome{}, err
 		}
-		_, _ = o.awaitEnd(ctx, cancelWait, o.temporal().GetWorkflow(ctx, id, ""))
+		_, _ = c.awaitEnd(ctx, cancelWait, c.temporal().GetWorkflow(ctx, c.id, ""))
 	}
-	state, err := o.delivery(ctx, id)
-	if err == nil && state.Status == notification.Pending {
-		if done.Detail = inTheTable; runs {
-			done.Detail = "in the table, because its workflow has not ended it"
+	done := Cancelled
+	c, err := c.delivery(ctx, c.id)
+	if err == nil && c.state.Status == notification.Pending {
+		if done = CancelledInTable; runs {
+			done = CancelledBeforeWorkflow
 		}
-		if _, err = attempt.On(o.DB).GiveUp(ctx, id, notification.Cancelled, cancelled); err == nil {
-			state, err = o.delivery(ctx, id)
+		if _, err = attempt.On(c.DB).GiveUp(ctx, c.id, notification.Cancelled, cancelled); err == nil {
+			c, err = c.delivery(ctx, c.id)
 		}
 	}
 	switch {
 	case err != nil:
 		return Outcome{}, err
-	case state.Status == notification.Cancelled:
-		if state.UnderWay {
-			done.Detail += "; an attempt is under way: if the provider accepts the message, it is sent"
-		}
-		return done, nil
-	case runs && state.Status == notification.Pending: // an attempt at its digest
-		return Outcome{ID: id, Done: true, Result: "cancellation accepted", Detail: "an attempt is under way; " + howItEnds(id)}, nil
+	case c.state.Status == notification.Cancelled:
+		return c.is(done), nil
+	case runs && c.state.Status == notification.Pending: // an attempt at its digest
+		return c.is(CancellationAccepted), nil
 	default:
-		return unchanged(id, state), nil
+		return c.unchanged(), nil
 	}
 }
 
 // planEndEscalation plans to end the escalation of a sent delivery. Without an escalation, or if
 // the next delivery exists already, the plan changes nothing.
-func (o *Operator) planEndEscalation(ctx context.Context, id string, state attempt.DeliveryState) (plan, error) {
-	refused := unchanged(id, state)
-	found, err := report.Reader{Pool: o.DB.Pool}.Escalation(ctx, id)
+func (c deliveryChange) planEndEscalation(ctx context.Context) (plan, error) {
+	found, err := report.Reader{Pool: c.DB.Pool}.Escalation(ctx, c.id)
 	if err != nil || !found.Escalates {
-		return refusal(refused), err
+		return refusal(c.is(WasSent)), err
 	}
 	if found.FollowedBy != "" {
-		refused.Next = "`starter delivery cancel " + advice.Quote(found.FollowedBy) + "` cancels the delivery that follows it"
-		return refusal(refused), nil
+		followed := c.is(WasSentAndFollowed)
+		followed.Other = found.FollowedBy
+		return refusal(followed), nil
 	}
-	status, err := o.workflowStatus(ctx, workflows.EscalationID(id))
+	status, err := c.workflowStatus(ctx, workflows.EscalationID(c.id))
 	if err != nil || status != running {
-		return refusal(refused), err
+		return refusal(c.is(WasSent)), err
 	}
-	expected := Outcome{ID: id, Done: true, Result: "its escalation would end", Detail: "the sent message cannot be recalled"}
-	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.endEscalation(ctx, id, state) }}, nil
+	return plan{c.is(EscalationWouldEnd), c.endEscalation}, nil
 }
 
-func (o *Operator) endEscalation(ctx context.Context, id string, state attempt.DeliveryState) (Outcome, error) {
-	ended, err := escalation.On(o.DB).EndEscalation(ctx, id)
+func (c deliveryChange) endEscalation(ctx context.Context) (Outcome, error) {
+	ended, err := escalation.On(c.DB).EndEscalation(ctx, c.id)
 	if err != nil {
 		return Outcome{}, err
 	}
 	if !ended { // the next delivery was written after the plan
-		next, err := o.planEndEscalation(ctx, id, state)
+		next, err := c.planEndEscalation(ctx)
 		return next.expected, err
 	}
-	_, _ = o.awaitEnd(ctx, cancelWait, o.temporal().GetWorkflow(ctx, workflows.EscalationID(id), ""))
-	return Outcome{ID: id, Done: true, Result: "its escalation has ended", Detail: "nothing follows; the sent message cannot be recalled"}, nil
+	_, _ = c.awaitEnd(ctx, cancelWait, c.temporal().GetWorkflow(ctx, workflows.EscalationID(c.id), ""))
+	return c.is(EscalationEnded), nil
 }

@@ -3,9 +3,7 @@ package operate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
-	"time"
 
 	"herald/internal/advice"
 	"herald/internal/attempt"
@@ -54,102 +52,68 @@ func DeliveryNumber(key string) (int64, error) {
 	return number, nil
 }
 
-// isSent reports whether a delivery was sent. A sent delivery cannot be changed.
-func isSent(state attempt.DeliveryState) bool {
-	return state.Status == notification.Sent || state.Status == notification.Delivered
+// deliveryChange is an order to change one delivery.
+type deliveryChange struct {
+	*Operator
+	id    string
+	state attempt.DeliveryState
 }
 
-const cancelled = "cancelled" // also the last_error of a delivery that an operator cancelled
+// deliveryVerb returns a verb of deliveries. decide plans the change of one delivery.
+func deliveryVerb(name string, decide func(deliveryChange, context.Context) (plan, error)) Verb {
+	return Verb{Name: name, Noun: Deliveries, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
+		c, err := o.delivery(ctx, id)
+		if err != nil {
+			return plan{}, err
+		}
+		return decide(c, ctx)
+	}}
+}
+
+// delivery reads the state of a delivery.
+func (o *Operator) delivery(ctx context.Context, id string) (deliveryChange, error) {
+	state, err := attempt.On(o.DB).DeliveryState(ctx, id)
+	return deliveryChange{o, id, state}, advice.NoDelivery(id, err)
+}
+
+// is returns an outcome of the delivery.
+func (c deliveryChange) is(code Code) Outcome {
+	return Outcome{ID: c.id, Code: code, Args: Args{
+		At: c.state.SentAt, Status: c.state.Status, Attempts: c.state.Attempts, UnderWay: c.state.UnderWay,
+		Error: c.state.LastError, By: c.state.Withdrawn,
+	}}
+}
+
+// isSent reports whether a delivery was sent. A sent delivery cannot be changed.
+func (c deliveryChange) isSent() bool {
+	return c.state.Status == notification.Sent || c.state.Status == notification.Delivered
+}
 
 // unchanged returns the outcome of a delivery that a verb leaves as it is, usually because its
 // workflow does not run.
-func unchanged(id string, state attempt.DeliveryState) Outcome {
-	quoted := advice.Quote(id)
-	switch state.Status {
-	case notification.Sent, notification.Delivered:
-		return Outcome{
-			ID: id, Result: "was sent", Detail: clock(state.SentAt) + "; a sent message cannot be recalled",
-			Next: "nobody can recall it; `starter delivery show " + quoted + "` shows its receipts",
-		}
-	case notification.Failed:
-		return Outcome{ID: id, Result: "has failed", Detail: state.LastError, Next: "correct the cause, then `starter delivery retry " + quoted + "`"}
-	case notification.Cancelled:
-		if state.Withdrawn != "" {
-			return withdrawn(id, state)
-		}
-		return Outcome{
-			ID: id, Result: "was cancelled", Detail: state.LastError,
-			Next: "`starter delivery retry " + quoted + "` sends it after all",
-		}
+func (c deliveryChange) unchanged() Outcome {
+	switch {
+	case c.isSent():
+		return c.is(WasSent)
+	case c.state.Status == notification.Failed:
+		return c.is(HasFailed)
+	case c.state.Status != notification.Cancelled:
+		return c.is(HasNoWorkflow)
+	case c.state.Withdrawn != "":
+		return c.is(IsWithdrawn)
 	default:
-		return Outcome{
-			ID: id, Result: "has no running workflow", Detail: "it has ended, or was not started yet",
-			Next: "see its event; when the event has ended, `starter delivery retry " + quoted + "` sends it",
-		}
+		return c.is(WasCancelled)
 	}
 }
 
-// withdrawn returns the outcome of a delivery that another event cancelled or replaced.
-func withdrawn(id string, state attempt.DeliveryState) Outcome {
-	return Outcome{
-		ID: id, Result: "is not to be sent", Detail: "it was " + state.Withdrawn,
-		Next: "`starter delivery retry " + advice.Quote(id) + " --again` sends it after all",
+// inBatch returns the outcome of a delivery without a running workflow that a batch sends, and
+// reports whether a batch does.
+func (c deliveryChange) inBatch(ctx context.Context) (Outcome, bool, error) {
+	outcome := c.is(IsInBatch)
+	if c.state.Status != notification.Pending {
+		return outcome, false, nil
 	}
-}
-
-// toErased returns the outcome of a retry of a delivery to a person who was erased.
-func toErased(id string, at *time.Time) Outcome {
-	return Outcome{
-		ID: id, Result: "is to a person who was erased", Detail: clock(at),
-		Next: "they get no more messages; `starter recipient erase --help` explains it",
-	}
-}
-
-// expired returns the outcome of a retry of an expired delivery.
-func expired(id string, state attempt.DeliveryState) Outcome {
-	return Outcome{
-		ID: id, Result: "has expired", Detail: clock(state.ExpiredAt),
-		Next: "`starter delivery retry " + advice.Quote(id) + " --again` sends it late",
-	}
-}
-
-// underWay returns the outcome of a delivery that a verb does not start, because its workflow runs
-// already.
-func underWay(id string, state attempt.DeliveryState) Outcome {
-	quoted := advice.Quote(id)
-	return Outcome{
-		ID: id, Result: "is under way", Detail: fmt.Sprintf("its workflow runs; it is %s after %d attempts", state.Status, state.Attempts),
-		Next: "`starter delivery why " + quoted + "` explains the wait; `starter delivery send-now " + quoted + "` sends it at once",
-	}
-}
-
-// howItEnds names the command that shows how a delivery ends.
-func howItEnds(id string) string {
-	return "`starter delivery show " + advice.Quote(id) + "` shows how it ends"
-}
-
-func clock(t *time.Time) string {
-	if t == nil {
-		return "-"
-	}
-	return notification.InstantText(*t)
-}
-
-// batchOf returns the ID of the batch workflow that sends a delivery without a running workflow;
-// empty: no batch sends it.
-func (o *Operator) batchOf(ctx context.Context, state attempt.DeliveryState) (string, error) {
-	if state.Status != notification.Pending {
-		return "", nil
-	}
-	batch, err := launch.BatchOf(ctx, o.temporal(), state.EventID, state.Channel, state.Number)
-	return batch.ID, err
-}
-
-// inBatch returns the outcome of a delivery that the verb leaves as it is, because a batch sends it.
-func inBatch(id, batch string) Outcome {
-	quoted := advice.Quote(id)
-	return Outcome{
-		ID: id, Result: "is being sent in a batch", Detail: "by the workflow " + batch + ", as soon as it can be",
-		Next: "`starter delivery cancel " + quoted + "` still cancels it until it is sent; `starter delivery why " + quoted + "` shows its progress",
-	}
+	batch, err := launch.BatchOf(ctx, c.temporal(), c.state.EventID, c.state.Channel, c.state.Number)
+	outcome.Other = batch.ID
+	return outcome, batch.ID != "", err
 }

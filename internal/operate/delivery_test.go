@@ -29,7 +29,9 @@ func TestRetryOfAReminderSaysThatItWaits(t *testing.T) {
 	d.workflow("d1", completed)
 	d.starts(hangs(), nil)
 
-	for _, said := range []string{d.dryRun(RetryDelivery(false, time.Millisecond), "d1").Detail, d.run(RetryDelivery(false, time.Millisecond), "d1").Detail} {
+	retry := RetryDelivery(false, time.Millisecond)
+	for _, outcome := range []Outcome{d.dryRun(retry, "d1"), d.run(retry, "d1")} {
+		said := outcome.Detail()
 		require.Contains(t, said, "waits until its due time, "+notification.InstantText(at))
 		require.Contains(t, said, "`starter delivery send-now d1`")
 	}
@@ -59,7 +61,7 @@ func TestCancelDelivery(t *testing.T) {
 		got := d.run(CancelDelivery(), "d1")
 
 		require.Equal(t, tt.want, got.String(), tt.after)
-		require.Equal(t, tt.done, got.Done, tt.after)
+		require.Equal(t, tt.done, got.Done(), tt.after)
 	}
 }
 
@@ -119,7 +121,7 @@ func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
 		require.Equal(t, "its escalation would end: the sent message cannot be recalled", d.dryRun(CancelDelivery(), "d1").String())
 		got := d.run(CancelDelivery(), "d1")
 
-		require.True(t, got.Done)
+		require.True(t, got.Done())
 		require.Equal(t, "its escalation has ended: nothing follows; the sent message cannot be recalled", got.String())
 		require.True(t, must(escalation.On(d.DB).Escalating(t.Context(), notification.EscalationKey{DeliveryID: "d1", To: notification.SMS}))(t).Ended)
 		rows := must(escalation.On(d.DB).FollowUps(t.Context(), []notification.FollowUpKind{notification.FollowUpDeadLetter, notification.FollowUpEscalation}, 10))(t)
@@ -132,8 +134,8 @@ func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
 	d.exec(`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, escalated_from)
 		VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'SMS', 'd2', 'title', 'body', 'd1')`)
 	refused := d.run(CancelDelivery(), "d1")
-	require.False(t, refused.Done)
-	require.Contains(t, refused.Next, "`starter delivery cancel d2`")
+	require.False(t, refused.Done())
+	require.Contains(t, refused.Next(), "`starter delivery cancel d2`")
 	require.False(t, must(escalation.On(d.DB).EndEscalation(t.Context(), "d1"))(t))
 }
 
@@ -172,14 +174,14 @@ func TestRetryDelivery(t *testing.T) {
 		got := d.run(RetryDelivery(tt.again, time.Minute), "d1")
 
 		require.Equal(t, tt.want, got.String(), tt.name)
-		require.Equal(t, tt.done, got.Done, tt.name)
+		require.Equal(t, tt.done, got.Done(), tt.name)
 	}
 
 	for _, sent := range []notification.Status{notification.Sent, notification.Delivered} {
 		d.reset(sent)
 		got := d.run(RetryDelivery(false, time.Minute), "d1")
 		require.Equal(t, wasSent, got.String())
-		require.Contains(t, got.Next, "--again")
+		require.Contains(t, got.Next(), "--again")
 	}
 }
 
@@ -193,7 +195,7 @@ func TestRetryDeliveryWaitsForTheLastRun(t *testing.T) {
 	d.describes("d1", completed)
 	d.starts(ends(func() { d.setStatus(notification.Sent) }, nil), nil)
 
-	require.Equal(t, "sent", d.run(RetryDelivery(false, time.Minute), "d1").Result)
+	require.Equal(t, "sent", d.run(RetryDelivery(false, time.Minute), "d1").Code.Result())
 }
 
 func TestSignal(t *testing.T) {
@@ -242,13 +244,13 @@ func TestSignalsAreInTheRow(t *testing.T) {
 	d.server.On("SignalWorkflow", mock.Anything, "d1", "", workflows.Reschedule, tomorrow).Return(nil).Once().Run(func(mock.Arguments) {
 		require.WithinDuration(t, tomorrow, look().NotBefore, 0)
 	})
-	require.Equal(t, "rescheduled", d.run(must(Reschedule(tomorrow, time.Now()))(t), "d1").Result)
+	require.Equal(t, "rescheduled", d.run(must(Reschedule(tomorrow, time.Now()))(t), "d1").Code.Result())
 
 	d.workflow("d1", running)
 	d.server.On("SignalWorkflow", mock.Anything, "d1", "", workflows.SendNow, nil).Return(nil).Once().Run(func(mock.Arguments) {
 		require.Zero(t, look())
 	})
-	require.Equal(t, "sending now", d.run(SendNow(), "d1").Result)
+	require.Equal(t, "sending now", d.run(SendNow(), "d1").Code.Result())
 }
 
 func TestRescheduleWarnsOfQuietHours(t *testing.T) {
@@ -293,7 +295,7 @@ func TestRetryDeliveryOfAnErasedPerson(t *testing.T) {
 			verb := RetryDelivery(again, time.Minute)
 			planned, retried := d.dryRun(verb, "d1"), d.run(verb, "d1")
 			require.Equal(t, planned, retried)
-			require.Equal(t, "is to a person who was erased", retried.Result)
+			require.Equal(t, "is to a person who was erased", retried.Code.Result())
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestCancelEvent(t *testing.T) {
 		got := d.run(CancelEvent(), "evt-1")
 
 		require.Equal(t, tt.want, got.String(), tt.name)
-		require.Equal(t, tt.done, got.Done, tt.name)
+		require.Equal(t, tt.done, got.Done(), tt.name)
 	}
 }
 
@@ -78,8 +78,8 @@ func TestCancelEventWithoutWorkflow(t *testing.T) {
 		expected := d.dryRun(CancelEvent(), "evt-1")
 		got := d.run(CancelEvent(), "evt-1")
 		require.Equal(t, tt.want, got.String())
-		require.Equal(t, tt.outbox == notification.OutboxPending, got.Done)
-		require.Equal(t, expected.Done, got.Done)
+		require.Equal(t, tt.outbox == notification.OutboxPending, got.Done())
+		require.Equal(t, expected.Done(), got.Done())
 	}
 }
 
@@ -107,7 +107,7 @@ func TestCancelEventThatIsBeingStarted(t *testing.T) {
 	d.describes("evt-1", running)
 	d.cancels("evt-1", ends(func() { d.setStatus(notification.Cancelled) }, &temporal.WorkflowExecutionError{}))
 
-	require.Equal(t, "cancelled", d.run(CancelEvent(), "evt-1").Result)
+	require.Equal(t, "cancelled", d.run(CancelEvent(), "evt-1").Code.Result())
 }
 
 // Every combination of states: an event is retried only if the store would retry it, and if no
@@ -124,9 +124,7 @@ func TestRetryRefusal(t *testing.T) {
 					cutShort := processed == notification.Processing && status == completed
 					retried := outbox != "" && failed && status != running && (status != completed || cutShort) && (!bulk || status != canceled)
 
-					result, _ := retryRefusal(state, status, bulk)
-
-					require.Equal(t, retried, result == "", "%+v %s %t", state, status, bulk)
+					require.Equal(t, retried, retryRefusal(state, status, bulk) == 0, "%+v %s %t", state, status, bulk)
 					require.Equal(t, cutShort, beginsAnew(state, status), "%+v %s", state, status)
 				}
 			}
@@ -142,10 +140,8 @@ func TestRetryRefusalByOutcome(t *testing.T) {
 	for _, outcome := range append(notification.EventOutcomes(), "") {
 		state := event.EventState{Outbox: notification.OutboxProcessed, Processed: notification.ProcessedSuccess, Outcome: outcome}
 		for _, status := range []enums.WorkflowExecutionStatus{completed, unknown, running} {
-			result, detail := retryRefusal(state, status, false)
 			anew := outcome.Mendable() && status != running
-			require.Equal(t, anew, result == "" && beginsAnew(state, status), "%s %s", outcome, status)
-			require.Equal(t, anew, detail == "", "%s %s", outcome, status)
+			require.Equal(t, anew, retryRefusal(state, status, false) == 0 && beginsAnew(state, status), "%s %s", outcome, status)
 		}
 	}
 }
@@ -202,7 +198,7 @@ func TestRetryEvent(t *testing.T) {
 	d.exec("INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'FAILED')")
 	d.describes("evt-1", canceled).Twice()
 	require.Equal(t, "was cancelled: name it to retry it", d.run(RetryEvent(true), "evt-1").String())
-	require.True(t, d.dryRun(RetryEvent(false), "evt-1").Done)
+	require.True(t, d.dryRun(RetryEvent(false), "evt-1").Done())
 	d.describes("evt-1", running).Once() // the row has its end, and the workflow is about to end
 	d.describes("evt-1", canceled)
 
@@ -240,7 +236,7 @@ func TestEventCancelledByAnotherEvent(t *testing.T) {
 		d.setStatus(status)
 		refused := d.run(RetryDelivery(false, time.Minute), "d1")
 		require.Equal(t, "is not to be sent: it was cancelled by event evt-2", refused.String())
-		require.Contains(t, refused.Next, "`starter delivery retry d1 --again`")
+		require.Contains(t, refused.Next(), "`starter delivery retry d1 --again`")
 	}
 	require.Contains(t, d.run(RetryEvent(false), "evt-1").String(), "cannot be retried: cancelled by event evt-2")
 	require.Contains(t, d.dryRun(CancelEvent(), "evt-2").String(), "event evt-1, which it cancels, stays cancelled")
@@ -249,7 +245,7 @@ func TestEventCancelledByAnotherEvent(t *testing.T) {
 
 	d.workflow("d1", canceled)
 	d.starts(ends(func() { d.setStatus(notification.Sent) }, nil), nil)
-	require.Equal(t, "sent", d.run(RetryDelivery(true, time.Minute), "d1").Result)
+	require.Equal(t, "sent", d.run(RetryDelivery(true, time.Minute), "d1").Code.Result())
 }
 
 // A bulk retry of many failed events leaves out an event that an operator withdrew.

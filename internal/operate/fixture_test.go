@@ -126,8 +126,8 @@ func (d *desk) run(verb Verb, id string) Outcome { return d.one(verb, id, false)
 func (d *desk) one(verb Verb, id string, dryRun bool) Outcome {
 	d.t.Helper()
 	outcome := must((&bulk{operator: d.Operator, verb: verb, dryRun: dryRun}).change(d.t.Context(), id))(d.t)
-	if !outcome.Done {
-		require.NotEmpty(d.t, outcome.Next, "an outcome that is not done has advice")
+	if !outcome.Done() {
+		require.NotEmpty(d.t, outcome.Next(), "an outcome that is not done has advice")
 	}
 	return outcome
 }

@@ -26,7 +26,7 @@ func (s *transcript) outcome(name string, o Outcome) {
 	s.t.Helper()
 	encoded := must(json.Marshal(o))(s.t)
 	fmt.Fprintf(&s.text, "%s\n  %s\n  json: %s\n", name, o, encoded)
-	s.next(o.Next)
+	s.next(o.Next())
 }
 
 // failure writes an error and its advice.

@@ -15,11 +15,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"herald/internal/advice"
-	"herald/internal/attempt"
 	"herald/internal/audit"
 	"herald/internal/db"
-	"herald/internal/event"
 	"herald/internal/launch"
 )
 
@@ -72,16 +69,6 @@ func (o *Operator) RecordChanged(ctx context.Context, changed string, targets ..
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	return o.Record(ctx, "changed "+changed, targets...)
-}
-
-func (o *Operator) delivery(ctx context.Context, id string) (attempt.DeliveryState, error) {
-	state, err := attempt.On(o.DB).DeliveryState(ctx, id)
-	return state, advice.NoDelivery(id, err)
-}
-
-func (o *Operator) event(ctx context.Context, id string) (event.EventState, error) {
-	state, err := event.On(o.DB).EventState(ctx, id)
-	return state, advice.NoEvent(id, err)
 }
 
 const (

@@ -68,8 +68,8 @@ func TestDryRunSaysWhatTheRunDoes(t *testing.T) {
 					require.False(t, *changed, "a dry run changes nothing")
 
 					got := d.run(verb, "d1")
-					require.Equal(t, expected.Done, *changed || got.Done, "%s %s", status, workflow)
-					if !expected.Done {
+					require.Equal(t, expected.Done(), *changed || got.Done(), "%s %s", status, workflow)
+					if !expected.Done() {
 						require.Equal(t, expected, got, "%s %s", status, workflow)
 					}
 				}
@@ -85,15 +85,15 @@ func TestWorkflowOfAFailedDeliveryRuns(t *testing.T) {
 
 	d := newDesk(t)
 	changed := d.obeys(notification.Failed, running)
-	require.Equal(t, Outcome{ID: "d1", Done: true, Result: "would be cancelled"}, d.dryRun(CancelDelivery(), "d1"))
+	require.Equal(t, WouldBeCancelled, d.dryRun(CancelDelivery(), "d1").Code)
 	d.run(CancelDelivery(), "d1")
 	require.True(t, *changed)
 
 	d.obeys(notification.Cancelled, running)
-	require.Equal(t, "was cancelled", d.dryRun(CancelDelivery(), "d1").Result, "another operator cancelled it first, and its workflow is about to end")
+	require.Equal(t, WasCancelled, d.dryRun(CancelDelivery(), "d1").Code, "another operator was faster, and the workflow is about to end")
 
 	d.obeys(notification.Failed, running)
-	require.Equal(t, "is under way", d.dryRun(RetryDelivery(false, 0), "d1").Result)
+	require.Equal(t, IsUnderWay, d.dryRun(RetryDelivery(false, 0), "d1").Code)
 }
 
 // obeys makes Temporal accept every request, and returns a flag that is set when a request would

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"herald/internal/advice"
 	"herald/internal/attempt"
 	"herald/internal/launch"
 	"herald/internal/notification"
@@ -17,88 +16,86 @@ import (
 // deliveries, which the recipient gets twice, expired deliveries, and deliveries that another
 // event cancelled or replaced. wait is the total time that an order waits for the runs to end.
 func RetryDelivery(again bool, wait time.Duration) Verb {
-	return Verb{Name: "retry", Noun: Deliveries, Repeats: again, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
-		return o.planRetryDelivery(ctx, id, again, wait)
-	}}
+	verb := deliveryVerb("retry", func(c deliveryChange, ctx context.Context) (plan, error) { return c.planRetry(ctx, again, wait) })
+	verb.Repeats = again
+	return verb
 }
 
-func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool, wait time.Duration) (plan, error) {
-	state, err := o.delivery(ctx, id)
-	if err != nil {
-		return plan{}, err
+func (c deliveryChange) planRetry(ctx context.Context, again bool, wait time.Duration) (plan, error) {
+	who := notification.RecipientKey{UserType: c.state.UserType, UserID: c.state.UserID}
+	if at, err := person.On(c.DB).ErasedAt(ctx, who); err != nil || at != nil {
+		erased := c.is(IsToErased)
+		erased.At = at
+		return refusal(erased), err
 	}
-	if at, err := person.On(o.DB).ErasedAt(ctx, notification.RecipientKey{UserType: state.UserType, UserID: state.UserID}); err != nil || at != nil {
-		return refusal(toErased(id, at)), err
-	}
-	if isSent(state) && !again {
-		refused := unchanged(id, state)
-		refused.Next = "add --again to send it once more; the recipient gets it twice"
+	if refused := c.needsAgain(); refused.Code != 0 && !again {
 		return refusal(refused), nil
 	}
-	if state.Withdrawn != "" && !again {
-		return refusal(withdrawn(id, state)), nil
-	}
-	if state.ExpiredAt != nil && !again {
-		return refusal(expired(id, state)), nil
-	}
-	status, err := o.settledStatus(ctx, id, state.Status != notification.Pending)
+	status, err := c.settledStatus(ctx, c.id, c.state.Status != notification.Pending)
 	if err != nil {
 		return plan{}, err
 	}
 	if status == running {
-		return refusal(underWay(id, state)), nil
+		return refusal(c.is(IsUnderWay)), nil
 	}
-	if batch, err := o.batchOf(ctx, state); err != nil || batch != "" {
-		return refusal(inBatch(id, batch)), err
+	if batch, found, err := c.inBatch(ctx); err != nil || found {
+		return refusal(batch), err
 	}
-	at, err := attempt.On(o.DB).OwnTime(ctx, id, time.Now())
-	if err != nil {
+	expected := c.is(WouldBeRetried)
+	if expected.Due, err = attempt.On(c.DB).OwnTime(ctx, c.id, time.Now()); err != nil {
 		return plan{}, err
 	}
-	expected := Outcome{ID: id, Done: true, Result: "would be retried", Detail: "it is " + string(state.Status) + waitsUntil(id, at)}
-	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryDelivery(ctx, id, state, at, again, wait) }}, nil
+	return plan{expected, func(ctx context.Context) (Outcome, error) { return c.retry(ctx, expected.Due, again, wait) }}, nil
+}
+
+// needsAgain returns the outcome of a delivery that only --again retries; zero: it needs no --again.
+func (c deliveryChange) needsAgain() Outcome {
+	switch {
+	case c.isSent():
+		return c.is(WasSentOnce)
+	case c.state.Withdrawn != "":
+		return c.is(IsWithdrawn)
+	case c.state.ExpiredAt != nil:
+		expired := c.is(HasExpired)
+		expired.At = c.state.ExpiredAt
+		return expired
+	default:
+		return Outcome{}
+	}
 }
 
 // planningWait is the time to watch a retried delivery that waits for its send time: its planning
 // may fail at once.
 const planningWait = 5 * time.Second
 
-// waitsUntil names the time until which a retried delivery waits, and the command that sends it
-// earlier; empty: it does not wait.
-func waitsUntil(id string, at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return fmt.Sprintf("; it waits until its due time, %s; `starter delivery send-now %s` sends it now", notification.InstantText(at), advice.Quote(id))
-}
-
-func (o *Operator) retryDelivery(ctx context.Context, id string, state attempt.DeliveryState, at time.Time, again bool, wait time.Duration) (Outcome, error) {
-	run, err := o.Launcher.RetryDelivery(ctx, launch.RetryInput{
-		DeliveryID: id, Channel: state.Channel, EventID: state.EventID, EventType: state.EventType, Aggregate: state.Aggregate,
-		UserType: state.UserType, UserID: state.UserID, Priority: state.Priority, Again: again,
+// retry starts the run, which waits for its own time, at; zero: it has none.
+func (c deliveryChange) retry(ctx context.Context, at time.Time, again bool, wait time.Duration) (Outcome, error) {
+	run, err := c.Launcher.RetryDelivery(ctx, launch.RetryInput{
+		DeliveryID: c.id, Channel: c.state.Channel, EventID: c.state.EventID, EventType: c.state.EventType, Aggregate: c.state.Aggregate,
+		UserType: c.state.UserType, UserID: c.state.UserID, Priority: c.state.Priority, Again: again,
 	})
 	if errors.Is(err, launch.ErrRunning) { // another operator was faster
-		return underWay(id, state), nil
+		return c.is(IsUnderWay), nil
 	}
 	if err != nil {
-		return Outcome{}, fmt.Errorf("retry %s: %w", id, err)
+		return Outcome{}, fmt.Errorf("retry %s: %w", c.id, err)
 	}
-	started := Outcome{ID: id, Done: true, Result: "started", Detail: howItEnds(id) + waitsUntil(id, at)}
-	if !at.IsZero() {
+	started := c.is(Started)
+	if started.Due = at; !at.IsZero() {
 		wait = min(wait, planningWait)
 	}
-	if ended, _ := o.awaitEnd(ctx, wait, run); !ended {
+	if ended, _ := c.awaitEnd(ctx, wait, run); !ended {
 		return started, nil
 	}
-	state, err = o.delivery(ctx, id)
+	c, err = c.delivery(ctx, c.id)
 	switch {
 	case err != nil:
 		return Outcome{}, err
-	case isSent(state):
-		return Outcome{ID: id, Done: true, Result: "sent", Detail: clock(state.SentAt)}, nil
-	case state.Status == notification.Pending: // the workflow was terminated
+	case c.isSent():
+		return c.is(Sent), nil
+	case c.state.Status == notification.Pending: // the workflow was terminated
 		return started, nil
 	default:
-		return unchanged(id, state), nil
+		return c.unchanged(), nil
 	}
 }

@@ -15,32 +15,28 @@ import (
 // because of the rules are planned again. A bulk retry leaves out events that an operator cancelled:
 // an operator has to name them.
 func RetryEvent(bulk bool) Verb {
-	return Verb{Name: "retry", Noun: Events, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
-		return o.planRetryEvent(ctx, id, bulk)
-	}}
+	return eventVerb("retry", func(c eventChange, ctx context.Context) (plan, error) { return c.planRetry(ctx, bulk) })
 }
 
-func (o *Operator) planRetryEvent(ctx context.Context, id string, bulk bool) (plan, error) {
-	state, err := o.event(ctx, id)
+func (c eventChange) planRetry(ctx context.Context, bulk bool) (plan, error) {
+	status, err := c.settledStatus(ctx, c.id, c.state.Processed == notification.ProcessedFailed || mendable(c.state))
 	if err != nil {
 		return plan{}, err
 	}
-	status, err := o.settledStatus(ctx, id, state.Processed == notification.ProcessedFailed || mendable(state))
-	if err != nil {
-		return plan{}, err
+	if code := retryRefusal(c.state, status, bulk); code != 0 {
+		refused := c.is(code)
+		refused.By = notification.CancelledBy(c.state.CancelledBy)
+		return refusal(refused), nil
 	}
-	if result, detail := retryRefusal(state, status, bulk); result != "" {
-		return refusal(Outcome{ID: id, Result: result, Detail: detail, Next: showEvent(id)}), nil
-	}
-	if beginsAnew(state, status) {
-		if err := o.Launcher.CheckSource(state.Source); err != nil { // the event would stay PROCESSING without a workflow
-			return refusal(Outcome{ID: id, Result: "cannot be planned again here", Detail: err.Error(), Next: "set OUTBOX_SOURCES as the workers have it"}), nil
+	if beginsAnew(c.state, status) {
+		if err := c.Launcher.CheckSource(c.state.Source); err != nil { // the event would stay PROCESSING without a workflow
+			refused := c.is(EventOfUnknownSource)
+			refused.Error = err.Error()
+			return refusal(refused), nil
 		}
-		expected := Outcome{ID: id, Done: true, Result: "would be planned again"}
-		return plan{expected, func(ctx context.Context) (Outcome, error) { return o.planAnew(ctx, id) }}, nil
+		return plan{c.is(EventWouldBePlanned), c.planAnew}, nil
 	}
-	expected := Outcome{ID: id, Done: true, Result: "would be retried"}
-	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryEvent(ctx, id) }}, nil
+	return plan{c.is(EventWouldBeRetried), c.retry}, nil
 }
 
 // mendable reports whether an event missed recipients because of the rules.
@@ -54,74 +50,67 @@ func beginsAnew(state event.EventState, status enums.WorkflowExecutionStatus) bo
 	return mendable(state) || (state.Processed == notification.Processing && status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 }
 
-// retryRefusal returns the reason why an event cannot be retried; empty: it can. An event that is
+// retryRefusal returns the reason why an event cannot be retried; 0: it can. An event that is
 // PROCESSING without a running workflow can be retried: its workflow was terminated.
-func retryRefusal(state event.EventState, status enums.WorkflowExecutionStatus, bulk bool) (result, detail string) {
+func retryRefusal(state event.EventState, status enums.WorkflowExecutionStatus, bulk bool) Code {
+	succeeded := state.Processed == notification.ProcessedSuccess
+	forgotten := status == unknown && state.Outcome == notification.EventCancelled // by Temporal
 	switch {
 	case state.Outbox == "":
-		return "cannot be retried", "its row in event_outbox was purged"
-	case state.Processed == notification.ProcessedSuccess && state.Outcome == notification.Incomplete:
-		return "is incomplete", "within 10 minutes, the sweep starts its PENDING deliveries again"
-	case state.Processed == notification.ProcessedSuccess && !mendable(state):
-		return "has succeeded", "it told everybody that the rules named; `starter delivery retry` repeats single deliveries"
+		return EventPurged
+	case succeeded && state.Outcome == notification.Incomplete:
+		return EventIncomplete
+	case succeeded && !mendable(state):
+		return EventSucceeded
 	case state.CancelledBy != "":
-		return "cannot be retried", notification.CancelledBy(state.CancelledBy) + "; `starter delivery retry ID --again` sends a single delivery after all"
+		return EventCancelledByAnother
 	case status == running:
-		return "is under way", "its workflow runs"
+		return EventUnderWay
 	case state.Outcome == notification.EventRejected:
-		return "was rejected", "write another event, which asks for approval again"
+		return EventRejected
 	case beginsAnew(state, status):
-		return "", ""
+		return 0
 	case status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return "has succeeded", "`starter delivery retry` repeats single deliveries"
+		return EventCompleted
 	case state.Outbox == notification.OutboxPending && state.Processed == "":
-		return "is pending", "a poller will start it"
-	case bulk && (status == enums.WORKFLOW_EXECUTION_STATUS_CANCELED || (status == unknown && state.Outcome == notification.EventCancelled)): // Temporal may have forgotten it
-		return "was cancelled", "name it to retry it"
+		return EventPending
+	case bulk && (status == enums.WORKFLOW_EXECUTION_STATUS_CANCELED || forgotten):
+		return EventCancelledByOperator
 	case state.Outbox == notification.OutboxProcessed && state.Processed == "":
-		return "has ended", "its row in processed_event was purged"
+		return EventEndPurged
 	default:
-		return "", ""
+		return 0
 	}
 }
 
-func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
-	retried, err := event.On(o.DB).RetryEvent(ctx, id)
+// retry puts the event back into the outbox.
+func (c eventChange) retry(ctx context.Context) (Outcome, error) {
+	retried, err := event.On(c.DB).RetryEvent(ctx, c.id)
 	if err != nil {
 		return Outcome{}, err
 	}
 	if !retried {
-		return changedMeanwhile(id), nil
+		return c.is(EventChangedMeanwhile), nil
 	}
-	outcome := Outcome{ID: id, Done: true, Result: "is pending again"}
-	counts, err := event.On(o.DB).EventCounts(ctx, id)
-	if count := counts[notification.Cancelled]; count > 0 {
-		outcome.Detail = fmt.Sprintf("%d of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` sends them after all",
-			count, advice.Quote(id))
-	}
-	return outcome, err
+	return c.counted(ctx, EventRetried)
 }
 
 // planAnew starts the workflow of an event once more. The workflow plans by the current rules, and
 // keeps earlier decisions. If this process dies before the start, the event is PROCESSING without a
 // workflow: another call or the sweep starts it.
-func (o *Operator) planAnew(ctx context.Context, id string) (Outcome, error) {
-	event, begun, err := event.On(o.DB).BeginAnew(ctx, id)
+func (c eventChange) planAnew(ctx context.Context) (Outcome, error) {
+	event, begun, err := event.On(c.DB).BeginAnew(ctx, c.id)
 	if err != nil {
 		return Outcome{}, err
 	}
 	if !begun {
-		return changedMeanwhile(id), nil
+		return c.is(EventChangedMeanwhile), nil
 	}
-	if err := o.Launcher.StartEventAgain(ctx, event); err != nil {
-		return Outcome{}, advice.With(fmt.Errorf("start the workflow of %s: %w", id, err),
+	if err := c.Launcher.StartEventAgain(ctx, event); err != nil {
+		return Outcome{}, advice.With(fmt.Errorf("start the workflow of %s: %w", c.id, err),
 			"run it again; if you do not, the sweep starts it within half an hour")
 	}
-	return Outcome{ID: id, Done: true, Result: "is planned again"}, nil
-}
-
-func changedMeanwhile(id string) Outcome {
-	return Outcome{ID: id, Result: "changed meanwhile", Next: showEvent(id)}
+	return c.is(EventPlanned), nil
 }
 
 // SelectEventsToRetry selects the events that match a filter, in the order of their ids. The
@@ -141,18 +130,4 @@ func (o *Operator) SelectEventsToRetry(ctx context.Context, filter event.RetryFi
 		return items, err
 	}
 	return Selection{Matched: matched, After: after, page: page}, err
-}
-
-// deliveriesText counts an event's deliveries by status, such as "of its deliveries 3 cancelled; 2
-// sent, and stay sent".
-func deliveriesText(counts map[notification.Status]int) string {
-	if text := notification.CountsText(counts); text != "" {
-		return "of its deliveries " + text
-	}
-	return "it has no deliveries"
-}
-
-// showEvent names the command that shows an event.
-func showEvent(id string) string {
-	return "`starter event show " + advice.Quote(id) + "` shows what became of it"
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/mocks"
@@ -23,6 +24,15 @@ var (
 
 const evt2CancelsEvt1 = `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels)
 	VALUES ('evt-2', 'T', 'CUSTOMER', '1', '{}', 'evt-1')`
+
+func TestEachCodeHasASentence(t *testing.T) {
+	t.Parallel()
+
+	for code := Failed; code <= AnswerNotStored; code++ {
+		require.NotEmpty(t, code.Result(), code)
+	}
+	require.Len(t, sentences, int(AnswerNotStored))
+}
 
 // Every sentence about a delivery: of a dry run, of a run, and of a refusal.
 func TestSentencesOfDeliveries(t *testing.T) {
@@ -217,7 +227,8 @@ func TestSentencesOfEvents(t *testing.T) {
 
 // eventAt begins a case: the rows of event evt-1, and its workflow. An empty status is no row.
 func (d *desk) eventAt(
-	outbox notification.OutboxStatus, processed notification.ProcessedStatus, outcome notification.EventOutcome, workflow enums.WorkflowExecutionStatus,
+	outbox notification.OutboxStatus, processed notification.ProcessedStatus, outcome notification.EventOutcome,
+	workflow enums.WorkflowExecutionStatus,
 ) {
 	d.t.Helper()
 	d.reset(notification.Sent)
@@ -309,8 +320,9 @@ func (s *transcript) retryEvent(d *desk) {
 
 	d.eventAt(done, notification.ProcessedFailed, "", canceled) // another operator is faster
 	d.exec("UPDATE processed_event SET status = 'SUCCESS'")
-	s.outcome("event retry: changed meanwhile", must(d.Operator.retryEvent(s.t.Context(), "evt-1"))(s.t))
-	s.outcome("event retry: changed meanwhile, planned", must(d.planAnew(s.t.Context(), "evt-1"))(s.t))
+	change := eventChange{Operator: d.Operator, id: "evt-1"}
+	s.outcome("event retry: changed meanwhile", must(change.retry(s.t.Context()))(s.t))
+	s.outcome("event retry: changed meanwhile, planned", must(change.planAnew(s.t.Context()))(s.t))
 }
 
 func (s *transcript) answerEvent(d *desk) {
@@ -351,10 +363,7 @@ func (s *transcript) answerEvent(d *desk) {
 	waits(running)
 	signals(nil, func() { d.exec("DELETE FROM event_approval") })
 	s.run("approve: purged meanwhile", d, ApproveEvent(), "evt-1")
-	s.outcome("event approve: not answered in time", Outcome{
-		ID: "evt-1", Result: "is not answered yet", Detail: "its workflow has the answer, and stores it when a worker runs",
-		Next: "`starter event show evt-1`",
-	})
+	s.outcome("event approve: not answered in time", Outcome{ID: "evt-1", Code: AnswerNotStored})
 	for _, err := range []error{errGone, errBroken} {
 		waits(running)
 		signals(err, func() {})

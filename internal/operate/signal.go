@@ -15,65 +15,59 @@ import (
 type signal struct {
 	name     string
 	argument any
-	until    time.Time                                                         // zero: now
-	told     Outcome                                                           // of a delivery that got the signal
-	warn     func(o *Operator, ctx context.Context, id string) (string, error) // a warning to add to the outcome; nil: none
+	until    time.Time // zero: now
+	now      time.Time // the time of the order
+	told     Code      // of a delivery that got the signal
 }
 
 // signalling returns a verb that sets the time of deliveries. It stores the time in the row before it
 // wakes the workflow, so a workflow that the sweep starts again obeys it, too.
 func signalling(verb string, s signal) Verb {
-	return Verb{Name: verb, Noun: Deliveries, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
-		return o.planSignal(ctx, id, s)
-	}}
+	return deliveryVerb(verb, func(c deliveryChange, ctx context.Context) (plan, error) { return c.planSignal(ctx, s) })
 }
 
 // planSignal refuses a delivery whose row is no longer PENDING: its workflow may be about to end,
 // and would still take the signal.
-func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, error) {
-	state, err := o.delivery(ctx, id)
+func (c deliveryChange) planSignal(ctx context.Context, s signal) (plan, error) {
+	status, err := c.workflowStatus(ctx, c.id)
 	if err != nil {
 		return plan{}, err
 	}
-	status, err := o.workflowStatus(ctx, id)
-	if err != nil {
-		return plan{}, err
-	}
-	if status != running || state.Status != notification.Pending {
-		batch, err := o.batchOf(ctx, state)
-		if err != nil || batch == "" {
-			return refusal(unchanged(id, state)), err
+	if status != running || c.state.Status != notification.Pending {
+		batch, found, err := c.inBatch(ctx)
+		if err != nil || !found {
+			return refusal(c.unchanged()), err
 		}
-		return refusal(inBatch(id, batch)), nil
+		return refusal(batch), nil
 	}
-	warning := ""
-	if s.warn != nil {
-		if warning, err = s.warn(o, ctx, id); err != nil {
+	told := c.is(s.told)
+	if told.Due = s.until; !s.until.IsZero() {
+		check, err := attempt.On(c.DB).QuietCheck(ctx, c.id)
+		if err != nil {
 			return plan{}, err
 		}
+		told.Quiet = check.Ahead(s.until, s.now)
 	}
-	told := Outcome{ID: id, Done: true, Result: s.told.Result, Detail: s.told.Detail + warning}
-	expected := Outcome{ID: id, Done: true, Result: "would be signalled", Detail: s.name + warning}
+	expected := told
+	expected.Code, expected.Signal = WouldBeSignalled, s.name
 	return plan{expected, func(ctx context.Context) (Outcome, error) {
-		if err := attempt.On(o.DB).Reschedule(ctx, id, s.until); err != nil {
+		if err := attempt.On(c.DB).Reschedule(ctx, c.id, s.until); err != nil {
 			return Outcome{}, err
 		}
-		err := o.temporal().SignalWorkflow(ctx, id, "", s.name, s.argument)
+		err := c.temporal().SignalWorkflow(ctx, c.id, "", s.name, s.argument)
 		if launch.IsNotFound(err) { // the workflow has ended since the plan
-			state, err := o.delivery(ctx, id)
-			return unchanged(id, state), err
+			c, err := c.delivery(ctx, c.id)
+			return c.unchanged(), err
 		}
 		if err != nil {
-			return Outcome{}, fmt.Errorf("signal %s: %w", id, err)
+			return Outcome{}, fmt.Errorf("signal %s: %w", c.id, err)
 		}
 		return told, nil
 	}}, nil
 }
 
 // SendNow sends waiting deliveries at once. A delivery that does not wait ignores it.
-func SendNow() Verb {
-	return signalling("send", signal{name: workflows.SendNow, told: Outcome{Result: "sending now"}})
-}
+func SendNow() Verb { return signalling("send", signal{name: workflows.SendNow, told: SendingNow}) }
 
 // maxReschedule is the longest time for which an operator can make a delivery wait.
 const maxReschedule = 365 * 24 * time.Hour
@@ -87,15 +81,5 @@ func Reschedule(until, now time.Time) (Verb, error) {
 	case until.Sub(now) > maxReschedule:
 		return Verb{}, fmt.Errorf("%s is more than a year ahead: name an earlier time", notification.InstantText(until))
 	}
-	return signalling("reschedule", signal{
-		name: workflows.Reschedule, argument: until, until: until,
-		told: Outcome{Result: "rescheduled", Detail: "waits until " + clock(&until)},
-		warn: func(o *Operator, ctx context.Context, id string) (string, error) {
-			check, err := attempt.On(o.DB).QuietCheck(ctx, id)
-			if err != nil {
-				return "", err
-			}
-			return check.Ahead(until, now), nil
-		},
-	}), nil
+	return signalling("reschedule", signal{name: workflows.Reschedule, argument: until, until: until, now: now, told: Rescheduled}), nil
 }

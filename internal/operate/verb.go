@@ -38,21 +38,3 @@ type plan struct {
 
 // refusal is a plan to change nothing.
 func refusal(why Outcome) plan { return plan{expected: why} }
-
-// Outcome is the result for one delivery or event.
-type Outcome struct {
-	ID     string `json:"id"`
-	Done   bool   `json:"done"`
-	Result string `json:"result"`           // the same text for all outcomes of a kind
-	Detail string `json:"detail,omitempty"` // the details of this delivery or event
-	Next   string `json:"-"`                // advice, if it was not done
-	Err    error  `json:"-"`                // why the verb could not be tried
-}
-
-// String returns the outcome as one sentence.
-func (o Outcome) String() string {
-	if o.Detail == "" {
-		return o.Result
-	}
-	return fmt.Sprintf("%s: %s", o.Result, o.Detail)
-}

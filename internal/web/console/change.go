@@ -123,7 +123,7 @@ func (c *Console) change(ctx context.Context, r *http.Request) (page, error) {
 		order.Form = form
 		return c.make(ctx, order, verb, shown)
 	}
-	if shown.Plan.Done {
+	if shown.Plan.Done() {
 		shown.Token = c.forms.issue(c.now(), binds...)
 	}
 	return page{name: "change", title: a.Name, data: shown}, nil
@@ -141,7 +141,7 @@ func (c *Console) make(ctx context.Context, order operate.Order, verb operate.Ve
 		shown.Plan, shown.Notice = operate.Outcome{}, "This form was used before, so nothing was changed now. The audit has the first use."
 	case shown.Plan.Err != nil:
 		return page{}, shown.Plan.Err
-	case !shown.Plan.Done:
+	case !shown.Plan.Done():
 		shown.Notice = "Nothing was changed by this form: somebody changed this first."
 	default:
 		shown.Changed = true
