@@ -70,7 +70,8 @@ You can interrupt it at any time. Run it again, and it continues. It erases only
 		Args:              recipientArgs(&who),
 		ValidArgsFunction: a.completeUserTypes(),
 		RunE: a.ordering(0, func(ctx context.Context, o *operate.Operator, _ []string) error {
-			plan, err := o.PlanErase(ctx, who)
+			people := operate.People{Operator: o}
+			plan, err := people.PlanErase(ctx, who)
 			if err != nil {
 				return err
 			}
@@ -78,7 +79,7 @@ You can interrupt it at any time. Run it again, and it continues. It erases only
 			return confirmed(a, flags, rowChange[operate.Erasure]{
 				verb: "erase", done: "erased", plan: plan, rows: terminal.Grouped(plan.Rows()), print: printErasure,
 				do: func(set func(string)) (operate.Erasure, error) {
-					return o.Erase(ctx, plan, func(e operate.Erasure) {
+					return people.Erase(ctx, plan, func(e operate.Erasure) {
 						set(fmt.Sprintf("%s rows, %s events erased …", terminal.Grouped(e.Rows()), terminal.Grouped(e.Events)))
 					})
 				},
@@ -138,7 +139,8 @@ redirect the output to a file.`,
 			return nil
 		},
 		RunE: a.ordering(0, func(ctx context.Context, o *operate.Operator, _ []string) error {
-			if _, err := o.PlanErase(ctx, who); err != nil {
+			people := operate.People{Operator: o}
+			if _, err := people.PlanErase(ctx, who); err != nil {
 				return err
 			}
 			name, err := json.Marshal(who.String())
@@ -146,7 +148,7 @@ redirect the output to a file.`,
 				err = a.WriteJSON(`{"recipient": ` + string(name) + `, "rows": [`)
 			}
 			if err == nil {
-				err = o.Export(ctx, who, a.exportRows())
+				err = people.Export(ctx, who, a.exportRows())
 			}
 			if err == nil {
 				err = a.WriteJSON("\n]}\n")
@@ -190,7 +192,8 @@ continues until nothing is left. It moves only with --yes.`,
 		Args:              recipientArgs(&from, &to),
 		ValidArgsFunction: a.completeUserTypes(),
 		RunE: a.ordering(0, func(ctx context.Context, o *operate.Operator, _ []string) error {
-			plan, err := o.PlanMerge(ctx, from, to)
+			people := operate.People{Operator: o}
+			plan, err := people.PlanMerge(ctx, from, to)
 			if err != nil {
 				return err
 			}
@@ -198,7 +201,7 @@ continues until nothing is left. It moves only with --yes.`,
 			return confirmed(a, flags, rowChange[operate.Merger]{
 				verb: "move", done: "moved", plan: plan, rows: terminal.Grouped(plan.Rows()), idle: plan.Rows() == 0, print: printMerger,
 				do: func(set func(string)) (operate.Merger, error) {
-					return o.Merge(ctx, plan, func(m operate.Merger) { set(terminal.Grouped(m.Rows()) + " rows moved …") })
+					return people.Merge(ctx, plan, func(m operate.Merger) { set(terminal.Grouped(m.Rows()) + " rows moved …") })
 				},
 			})
 		}),

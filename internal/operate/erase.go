@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// maxPersonalRows is the highest number of rows that a plan counts in one table.
-	maxPersonalRows = 100_000
 	// maxNamedEvents limits the events that an erasure names.
 	maxNamedEvents = 100
 	// attemptsWait is the time that an erasure waits for attempts that are under way.
@@ -36,19 +34,19 @@ type Erasure struct {
 	selves person.Selves // the person, and the people who were merged into them
 }
 
-// PlanErase counts the rows that [Operator.Erase] would erase. If no row is about the
+// PlanErase counts the rows that [People.Erase] would erase. If no row is about the
 // person, it returns an error, unless they were erased before.
-func (o *Operator) PlanErase(ctx context.Context, who notification.RecipientKey) (Erasure, error) {
+func (p People) PlanErase(ctx context.Context, who notification.RecipientKey) (Erasure, error) {
 	e := Erasure{Recipient: who.String(), Open: []string{}, Shared: []string{}}
 	var err error
-	if e.selves, err = person.On(o.DB).SelvesOf(ctx, who); err != nil {
+	if e.selves, err = person.On(p.DB).SelvesOf(ctx, who); err != nil {
 		return e, err
 	}
-	if e.ErasedAt, err = person.On(o.DB).ErasedAt(ctx, who); err != nil {
+	if e.ErasedAt, err = person.On(p.DB).ErasedAt(ctx, who); err != nil {
 		return e, err
 	}
 	for _, self := range e.selves {
-		tables, err := person.On(o.DB).CountPersonal(ctx, self, maxPersonalRows)
+		tables, err := person.On(p.DB).CountPersonal(ctx, self, maxPersonalRows)
 		if err != nil {
 			return e, err
 		}
@@ -60,7 +58,7 @@ func (o *Operator) PlanErase(ctx context.Context, who notification.RecipientKey)
 			e.add(t.Table, t.Rows)
 		}
 	}
-	events, err := person.On(o.DB).PersonalEvents(ctx, e.selves, "")
+	events, err := person.On(p.DB).PersonalEvents(ctx, e.selves, "")
 	if err == nil && e.Rows() == 0 && len(events) == 0 && e.ErasedAt == nil {
 		err = advice.With(fmt.Errorf("no row is about %s", who), "check the type and the id: `starter delivery list --recipient TYPE/ID`")
 	}
@@ -80,48 +78,48 @@ func (e Erasure) Rows() int {
 
 // Erase erases the planned person. It first marks them, so that nothing is planned or sent any
 // more, and then erases in small pages. An interrupted run continues when it is repeated.
-func (o *Operator) Erase(ctx context.Context, planned Erasure, progress func(Erasure)) (Erasure, error) {
+func (p People) Erase(ctx context.Context, planned Erasure, progress func(Erasure)) (Erasure, error) {
 	e := planned
-	if err := o.Record(ctx, o.Order.Flags, e.Recipient); err != nil {
+	if err := p.Record(ctx, p.Order.Flags, e.Recipient); err != nil {
 		return e, err
 	}
-	if err := person.On(o.DB).MarkErased(ctx, e.selves...); err != nil {
+	if err := person.On(p.DB).MarkErased(ctx, e.selves...); err != nil {
 		return e, err
 	}
 	for i := range e.Tables {
 		e.Tables[i].Rows = 0
 	}
-	err := o.eraseDeliveries(ctx, &e, progress)
+	err := p.eraseDeliveries(ctx, &e, progress)
 	for _, self := range e.selves {
 		for _, t := range e.Tables {
 			if err == nil && !t.View && t.Table != person.DeliveryTable {
 				var rows int
-				rows, err = person.On(o.DB).ErasePerson(ctx, self, t.Table)
+				rows, err = person.On(p.DB).ErasePerson(ctx, self, t.Table)
 				e.add(t.Table, rows)
 			}
 		}
 	}
 	if err == nil {
-		err = o.eraseEvents(ctx, &e, progress)
+		err = p.eraseEvents(ctx, &e, progress)
 	}
 	if err == nil && e.UnderWay == 0 && len(e.Open) == 0 { // else the next run needs the former keys
-		err = person.On(o.DB).UnlinkMerged(ctx, e.selves[0])
+		err = person.On(p.DB).UnlinkMerged(ctx, e.selves[0])
 	}
 	if err == nil {
-		e.ErasedAt, err = person.On(o.DB).ErasedAt(ctx, e.selves[0])
+		e.ErasedAt, err = person.On(p.DB).ErasedAt(ctx, e.selves[0])
 	}
 	if err == nil && e.UnderWay > 0 {
 		err = errors.New("attempts are under way: messages that the provider accepts are sent")
 	}
-	return e, cmp.Or(err, o.RecordChanged(ctx, fmt.Sprintf("%d rows, %d events", e.Rows(), e.Events), e.Recipient))
+	return e, cmp.Or(err, p.RecordChanged(ctx, fmt.Sprintf("%d rows, %d events", e.Rows(), e.Events), e.Recipient))
 }
 
 // eraseDeliveries erases all deliveries. It waits for attempts that are under way.
-func (o *Operator) eraseDeliveries(ctx context.Context, e *Erasure, progress func(Erasure)) error {
+func (p People) eraseDeliveries(ctx context.Context, e *Erasure, progress func(Erasure)) error {
 	for until := time.Now().Add(attemptsWait); ; {
 		e.UnderWay = 0
 		for _, self := range e.selves {
-			if err := o.eraseDeliveriesOf(ctx, self, e, progress); err != nil {
+			if err := p.eraseDeliveriesOf(ctx, self, e, progress); err != nil {
 				return err
 			}
 		}
@@ -134,9 +132,9 @@ func (o *Operator) eraseDeliveries(ctx context.Context, e *Erasure, progress fun
 	}
 }
 
-func (o *Operator) eraseDeliveriesOf(ctx context.Context, self notification.RecipientKey, e *Erasure, progress func(Erasure)) error {
+func (p People) eraseDeliveriesOf(ctx context.Context, self notification.RecipientKey, e *Erasure, progress func(Erasure)) error {
 	for after := new(int64); after != nil; {
-		page, err := person.On(o.DB).EraseDeliveries(ctx, self, *after)
+		page, err := person.On(p.DB).EraseDeliveries(ctx, self, *after)
 		if err != nil {
 			return err
 		}
@@ -157,43 +155,15 @@ func (e *Erasure) add(table string, rows int) {
 }
 
 // eraseEvents erases the payloads of events that were only about the person.
-func (o *Operator) eraseEvents(ctx context.Context, e *Erasure, progress func(Erasure)) error {
-	return o.eachEvent(ctx, e.selves, func(ids []string) error {
-		page, err := person.On(o.DB).EraseEvents(ctx, e.selves, ids)
+func (p People) eraseEvents(ctx context.Context, e *Erasure, progress func(Erasure)) error {
+	return p.eachEvent(ctx, e.selves, func(ids []string) error {
+		page, err := person.On(p.DB).EraseEvents(ctx, e.selves, ids)
 		e.Events += page.Erased
 		e.name(&e.Open, page.Open)
 		e.name(&e.Shared, page.Shared)
 		progress(*e)
 		return err
 	})
-}
-
-// eachEvent calls each with pages of the events that concern a person.
-func (o *Operator) eachEvent(ctx context.Context, who person.Selves, each func(ids []string) error) error {
-	for after := ""; ; {
-		ids, err := person.On(o.DB).PersonalEvents(ctx, who, after)
-		if err != nil {
-			return err
-		}
-		if len(ids) == 0 {
-			break
-		}
-		if err := each(ids); err != nil {
-			return err
-		}
-		after = ids[len(ids)-1]
-	}
-	for place := (&person.EventPlace{}); place != nil; {
-		ids, next, err := person.On(o.DB).EventsAbout(ctx, who, *place)
-		if err == nil && len(ids) > 0 {
-			err = each(ids)
-		}
-		if err != nil {
-			return err
-		}
-		place = next
-	}
-	return nil
 }
 
 // name adds ids to the events that the erasure names.

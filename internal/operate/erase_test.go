@@ -20,11 +20,11 @@ const marker = "Zaphod"
 
 var ada = notification.RecipientKey{UserType: notification.Customer, UserID: "42"}
 
-// plantPerson writes rows about customer 42 into every table that may have them, and returns an
-// operator. Event theirs is only about them, event shared is also about others, event open is open.
-func plantPerson(t *testing.T) *Operator {
+// plantPerson writes rows about customer 42 into every table that may have them, and returns the
+// order of an operator. Event theirs is only about them, event shared is also about others, event open is open.
+func plantPerson(t *testing.T) People {
 	t.Helper()
-	o := &Operator{Order: Order{Actor: "ada", Command: "recipient erase", Reason: "request 17"}, DB: postgrestest.New(t)}
+	o := People{&Operator{Order: Order{Actor: "ada", Command: "recipient erase", Reason: "request 17"}, DB: postgrestest.New(t)}}
 	for _, sql := range []string{
 		`INSERT INTO recipient (user_type, user_id, name, email, phone, slack_webhook_url, webhook_url, locale) VALUES ('CUSTOMER', '42', 'Zaphod', 'Zaphod@example.com', '+Zaphod', 'https://Zaphod', 'https://Zaphod', 'Zaphod'), ('CUSTOMER', '43', 'Trillian', 't@example.com', '', '', '', 'en')`,
 		`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '42', 'Zaphod')`,
@@ -69,7 +69,7 @@ func marked(t *testing.T, s *db.DB) (found []string) {
 	return found
 }
 
-func erase(t *testing.T, o *Operator) Erasure {
+func erase(t *testing.T, o People) Erasure {
 	t.Helper()
 	plan := must(o.PlanErase(t.Context(), ada))(t)
 	return must(o.Erase(t.Context(), plan, func(Erasure) {}))(t)

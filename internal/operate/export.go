@@ -11,20 +11,20 @@ import (
 
 // Export calls each with all rows about a person, and about people who were merged into them, page by
 // page. It finds suppressions by the addresses in the directory: of other addresses, Herald has only a hash.
-func (o *Operator) Export(ctx context.Context, who notification.RecipientKey, each func(person.ExportPage) error) error {
-	if err := o.Record(ctx, o.Order.Flags, who.String()); err != nil {
+func (p People) Export(ctx context.Context, who notification.RecipientKey, each func(person.ExportPage) error) error {
+	if err := p.Record(ctx, p.Order.Flags, who.String()); err != nil {
 		return err
 	}
-	selves, err := person.On(o.DB).SelvesOf(ctx, who)
+	selves, err := person.On(p.DB).SelvesOf(ctx, who)
 	if err != nil {
 		return err
 	}
 	for _, self := range selves {
-		if err := person.On(o.DB).ExportPersonal(ctx, self, each); err != nil {
+		if err := person.On(p.DB).ExportPersonal(ctx, self, each); err != nil {
 			return err
 		}
 	}
-	entry, err := planner.On(o.DB).DirectoryEntry(ctx, who.UserType, who.UserID, nil)
+	entry, err := planner.On(p.DB).DirectoryEntry(ctx, who.UserType, who.UserID, nil)
 	if err != nil {
 		return err
 	}
@@ -37,5 +37,5 @@ func (o *Operator) Export(ctx context.Context, who notification.RecipientKey, ea
 			return err
 		}
 	}
-	return o.eachEvent(ctx, selves, func(ids []string) error { return person.On(o.DB).ExportEvents(ctx, selves, ids, each) })
+	return p.eachEvent(ctx, selves, func(ids []string) error { return person.On(p.DB).ExportEvents(ctx, selves, ids, each) })
 }

@@ -13,7 +13,7 @@ import (
 var guest = notification.RecipientKey{UserType: notification.Guest, UserID: "7"}
 
 // plantGuest writes rows about guest 7, some of which customer 42 of plantPerson has too.
-func plantGuest(t *testing.T) *Operator {
+func plantGuest(t *testing.T) People {
 	t.Helper()
 	o := plantPerson(t)
 	o.Order.Command = "recipient merge"

@@ -53,7 +53,7 @@ func (s *transcript) people() {
 	_, err = o.PlanMerge(s.t.Context(), ada, notification.RecipientKey{UserType: notification.Customer, UserID: "43"})
 	s.failure("merge an erased person", err)
 	require.NoError(s.t, o.Export(s.t.Context(), ada, func(person.ExportPage) error { return nil }))
-	s.audit(o)
+	s.audit(o.Operator)
 }
 
 func (s *transcript) pollers() {
