@@ -71,7 +71,7 @@ func (a *app) verbCommand(cmd *cobra.Command, v verbCommand) *cobra.Command {
 					return err
 				}
 			}
-			return a.change(ctx, o, verb, to, flags)
+			return verbRun{&a.Output, o, verb, to, flags}.do(ctx)
 		})
 	})
 	return cmd
@@ -90,30 +90,38 @@ func (v verbCommand) check(name string, ids []string, after string) error {
 	return nil
 }
 
-// change applies a verb to a selection and prints the result.
-func (a *app) change(ctx context.Context, o *operate.Operator, verb operate.Verb, to operate.Selection, flags bulkFlags) error {
-	if !to.Named {
-		a.Note("%s", matchText(verb.Noun, to.Matched))
-	}
-	if to.After != "" {
-		a.Note("continuing after %s", to.After)
-	}
-	if flags.dryRun {
-		summary, err := o.DryRun(ctx, verb, to)
-		return a.report(verb, to.Named, summary, err)
-	}
-	if to.Matched > maxUnasked && !flags.yes {
-		return misused(fmt.Errorf("nothing changed: %s match; to %s more than %d at once, add --yes; to see them first, add --dry-run",
-			countOf(verb.Noun, to.Matched), verb.Name, maxUnasked))
-	}
-	set, stop := a.ProgressLine(progressText(verb, operate.Summary{Matched: to.Matched, Through: to.After}))
-	summary, err := o.Do(ctx, verb, to, func(s operate.Summary) { set(progressText(verb, s)) })
-	stop()
-	return a.report(verb, to.Named, summary, err)
+// verbRun is one run of a verb over a selection.
+type verbRun struct {
+	*terminal.Output
+	operator *operate.Operator
+	verb     operate.Verb
+	to       operate.Selection
+	flags    bulkFlags
 }
 
-func progressText(verb operate.Verb, s operate.Summary) string {
-	text := fmt.Sprintf("%s of %s", terminal.Grouped(s.Tried()), countOf(verb.Noun, s.Matched))
+// do applies the verb, and prints the result.
+func (r verbRun) do(ctx context.Context) error {
+	if !r.to.Named {
+		r.Note("%s", matchText(r.verb.Noun, r.to.Matched))
+	}
+	if r.to.After != "" {
+		r.Note("continuing after %s", r.to.After)
+	}
+	if r.flags.dryRun {
+		return r.report(r.operator.DryRun(ctx, r.verb, r.to))
+	}
+	if r.to.Matched > maxUnasked && !r.flags.yes {
+		return misused(fmt.Errorf("nothing changed: %s match; to %s more than %d at once, add --yes; to see them first, add --dry-run",
+			countOf(r.verb.Noun, r.to.Matched), r.verb.Name, maxUnasked))
+	}
+	set, stop := r.ProgressLine(r.progress(operate.Summary{Matched: r.to.Matched, Through: r.to.After}))
+	summary, err := r.operator.Do(ctx, r.verb, r.to, func(s operate.Summary) { set(r.progress(s)) })
+	stop()
+	return r.report(summary, err)
+}
+
+func (r verbRun) progress(s operate.Summary) string {
+	text := fmt.Sprintf("%s of %s", terminal.Grouped(s.Tried()), countOf(r.verb.Noun, s.Matched))
 	if s.Through != "" {
 		text += ", up to " + s.Through
 	}
@@ -122,24 +130,24 @@ func progressText(verb operate.Verb, s operate.Summary) string {
 
 // report prints a summary; err is the error that stopped the verb. It returns an error that says
 // what to do about the ids that are not done.
-func (a *app) report(verb operate.Verb, named bool, s operate.Summary, err error) error {
+func (r verbRun) report(s operate.Summary, err error) error {
 	if err != nil && s.DryRun {
 		return err
 	}
-	if alone := named && s.Matched == 1 && s.Done == 0; !alone || a.Format == terminal.JSON { // the error has all details
-		if printErr := a.Print(s, func(w io.Writer) { printSummary(w, s) }); printErr != nil {
+	if alone := r.to.Named && s.Matched == 1 && s.Done == 0; !alone || r.Format == terminal.JSON { // the error has all details
+		if printErr := r.Print(s, func(w io.Writer) { printSummary(w, s) }); printErr != nil {
 			return printErr
 		}
 	}
-	failed := fmt.Errorf("%s failed", countOf(verb.Noun, s.Failed))
+	failed := fmt.Errorf("%s failed", countOf(r.verb.Noun, s.Failed))
 	switch {
-	case err != nil && named:
-		return fmt.Errorf("stopped after %s: %w", progressText(verb, s), err)
+	case err != nil && r.to.Named:
+		return fmt.Errorf("stopped after %s: %w", r.progress(s), err)
 	case err != nil:
-		return advice.With(fmt.Errorf("stopped after %s: %w", progressText(verb, s), err), "run it again with --after "+advice.Quote(s.Through))
-	case named:
-		return a.refusal(verb, s)
-	case s.Failed > 0 && verb.Repeats:
+		return advice.With(fmt.Errorf("stopped after %s: %w", r.progress(s), err), "run it again with --after "+advice.Quote(s.Through))
+	case r.to.Named:
+		return r.refusal(s)
+	case s.Failed > 0 && r.verb.Repeats:
 		return advice.With(failed, "correct the cause, and name only the failed ids: the other ids would change again")
 	case s.Failed > 0:
 		return advice.With(failed, "correct the cause, and run it again: finished ids do not change twice")
@@ -148,20 +156,20 @@ func (a *app) report(verb operate.Verb, named bool, s operate.Summary, err error
 }
 
 // refusal returns an error if the verb was not done to every named id, else nil.
-func (a *app) refusal(verb operate.Verb, s operate.Summary) error {
+func (r verbRun) refusal(s operate.Summary) error {
 	first := slices.IndexFunc(s.Items, func(o operate.Outcome) bool { return !o.Done() })
 	if first < 0 {
 		return nil
 	}
 	item := s.Items[first]
-	err := fmt.Errorf("%d of %s: not done", s.Matched-s.Done, countOf(verb.Noun, s.Matched))
+	err := fmt.Errorf("%d of %s: not done", s.Matched-s.Done, countOf(r.verb.Noun, s.Matched))
 	switch {
 	case s.Matched == 1 && item.Err != nil:
 		return item.Err
 	case s.Matched == 1:
 		err = fmt.Errorf("%s %s", item.ID, item)
 	}
-	return advice.With(err, cmp.Or(item.Next(), a.nextStep(item.Err)))
+	return advice.With(err, cmp.Or(item.Next(), nextStep(item.Err)))
 }
 
 // printSummary prints the outcomes, or counts if the summary has no outcomes.

@@ -52,10 +52,10 @@ func TestVerbsPrint(t *testing.T) {
 			if len(c.ids) == 0 {
 				to = must(o.SelectDeliveries(t.Context(), report.DeliveryFilter{EventID: "evt-1", Statuses: c.statuses}, ""))(t)
 			}
-			err := s.change(t.Context(), o, c.verb, to, bulkFlags{dryRun: c.dryRun})
+			err := verbRun{&s.Output, o, c.verb, to, bulkFlags{dryRun: c.dryRun}}.do(t.Context())
 			fmt.Fprintf(&text, "# %s\n%s", c.name, s.out.String())
 			if err != nil {
-				fmt.Fprintf(&text, "error: %s\nnext: %s\n", err, s.nextStep(err))
+				fmt.Fprintf(&text, "error: %s\nnext: %s\n", err, nextStep(err))
 			}
 		}
 	}

@@ -22,7 +22,7 @@ import (
 func TestLargeChangeNeedsYes(t *testing.T) {
 	t.Parallel()
 
-	err := newScreen().change(t.Context(), nil, operate.CancelDelivery(), operate.Selection{Matched: 101}, bulkFlags{})
+	err := verbRun{Output: &newScreen().Output, verb: operate.CancelDelivery(), to: operate.Selection{Matched: 101}}.do(t.Context())
 
 	require.ErrorAs(t, err, new(*usageError))
 	require.ErrorContains(t, err, "nothing changed: 101 deliveries match; to cancel more than 100 at once, add --yes")
@@ -33,12 +33,13 @@ func TestCounts(t *testing.T) {
 
 	require.Equal(t, "1 event matches", matchText(operate.Events, 1))
 	require.Equal(t, "1,000 events match", matchText(operate.Events, 1000))
-	require.Equal(t, "2 of 12,345 deliveries, up to 20", progressText(operate.CancelDelivery(), operate.Summary{Matched: 12345, Done: 2, Through: "20"}))
+	cancel := verbRun{verb: operate.CancelDelivery()}
+	require.Equal(t, "2 of 12,345 deliveries, up to 20", cancel.progress(operate.Summary{Matched: 12345, Done: 2, Through: "20"}))
 }
 
-// screen is an app with its output.
+// screen is the output of a command.
 type screen struct {
-	app
+	terminal.Output
 	out bytes.Buffer
 }
 
@@ -90,7 +91,7 @@ func TestReport(t *testing.T) {
 			tt.verb = operate.CancelDelivery()
 		}
 
-		err := s.report(tt.verb, tt.named, tt.summary, tt.err)
+		err := verbRun{Output: &s.Output, verb: tt.verb, to: operate.Selection{Named: tt.named}}.report(tt.summary, tt.err)
 
 		require.Contains(t, s.out.String(), tt.out, tt.name)
 		if tt.want == "" {
@@ -98,7 +99,7 @@ func TestReport(t *testing.T) {
 			continue
 		}
 		require.ErrorContains(t, err, tt.want, tt.name)
-		require.Contains(t, s.nextStep(err), tt.next, tt.name)
+		require.Contains(t, nextStep(err), tt.next, tt.name)
 	}
 }
 

@@ -132,7 +132,7 @@ func (a *app) namespace() string {
 }
 
 // nextStep returns what an operator can do about an error; empty if nothing is known.
-func (a *app) nextStep(err error) string {
+func nextStep(err error) string {
 	var advised *advice.Error
 	var statement *pgconn.PgError
 	var schema *migrate.SchemaError

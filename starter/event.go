@@ -144,7 +144,7 @@ be retried. More than 100 at once need --yes.`,
 		},
 		warn: func(ctx context.Context, o *operate.Operator) {
 			if pollers, err := operate.RunningPollers(ctx, o.Launcher, sources); err == nil {
-				a.warnOfPollers(pollers)
+				warnOfPollers(&a.Output, pollers)
 			}
 		},
 		selects: func(ctx context.Context, o *operate.Operator, after string) (operate.Selection, error) {

@@ -76,7 +76,7 @@ func (a *app) carriedOut(done string, give func(*operate.Operator, context.Conte
 		if err != nil {
 			return err
 		}
-		return a.printPollerIDs(done, ids)
+		return printPollerIDs(&a.Output, done, ids)
 	}
 }
 
@@ -93,17 +93,17 @@ func (a *app) stopPollers(ctx context.Context, o *operate.Operator, sources []re
 		return err
 	}
 	if len(pollers.Pollers) > 0 {
-		a.warnOfWorkers(pollers)
+		warnOfWorkers(&a.Output, pollers)
 	}
 	ids := pollers.IDs()
 	if err := o.StopPollers(ctx, ids); err != nil {
 		return err
 	}
-	return a.printPollerIDs("stopped", ids)
+	return printPollerIDs(&a.Output, "stopped", ids)
 }
 
-func (a *app) printPollerIDs(done string, ids []string) error {
-	return a.Print(map[string][]string{done: ids}, func(w io.Writer) {
+func printPollerIDs(out *terminal.Output, done string, ids []string) error {
+	return out.Print(map[string][]string{done: ids}, func(w io.Writer) {
 		for _, id := range ids {
 			terminal.Row(w, done, id)
 		}
@@ -116,33 +116,35 @@ func (a *app) printPollerIDs(done string, ids []string) error {
 func (a *app) showPollers(ctx context.Context, launcher *launch.Launcher, sources []relay.Source) error {
 	pollers, err := operate.ReadPollers(ctx, launcher, sources)
 	if err == nil {
-		a.warnOfPollers(pollers)
+		warnOfPollers(&a.Output, pollers)
 	}
 	return show(a, pollers, err, printPollers)
 }
 
-func (a *app) warnOfWorkers(pollers operate.Pollers) {
+func warnOfWorkers(out *terminal.Output, pollers operate.Pollers) {
 	if pollers.Workers == 0 {
-		a.Note("warning: %s: nothing happens until one runs; start a worker", pollers.ServedBy.Absent(pollers.TaskQueue, time.Now()))
+		out.Note("warning: %s: nothing happens until one runs; start a worker", pollers.ServedBy.Absent(pollers.TaskQueue, time.Now()))
 	}
 }
 
 // warnOfPollers warns if a source's events are not started, and names the next command.
-func (a *app) warnOfPollers(pollers operate.Pollers) {
-	a.warnOfWorkers(pollers)
+func warnOfPollers(out *terminal.Output, pollers operate.Pollers) {
+	warnOfWorkers(out, pollers)
 	idle := pollers.Idle()
 	switch {
 	case !pollers.Any(operate.PollerRunning, operate.PollerPausing, operate.PollerPaused):
-		a.Note("warning: no outbox poller is running, so no event starts; run `starter poller start`")
+		out.Note("warning: no outbox poller is running, so no event starts; run `starter poller start`")
 	case len(idle) > 0:
-		a.Note("warning: no poller of the sources %s is running, so none of their events starts; run `starter poller start`", strings.Join(idle, ", "))
+		out.Note("warning: no poller of the sources %s is running, so none of their events starts; run `starter poller start`",
+			strings.Join(idle, ", "))
 	case pollers.Any(operate.PollerPausing):
-		a.Note("warning: a poller is about to pause: it starts only the events that it has claimed")
+		out.Note("warning: a poller is about to pause: it starts only the events that it has claimed")
 	case pollers.Any(operate.PollerPaused):
-		a.Note("warning: a poller is paused, and events wait in the outbox; `starter poller resume` lets it continue")
+		out.Note("warning: a poller is paused, and events wait in the outbox; `starter poller resume` lets it continue")
 	}
 	if len(pollers.Others) > 0 {
-		a.Note("warning: other installations run in this namespace, with the task queues %s: no two of them may have an event with the same id, and each needs a separate RabbitMQ vhost",
+		out.Note("warning: other installations run in this namespace, with the task queues %s: no two of them may have an event "+
+			"with the same id, and each needs a separate RabbitMQ vhost",
 			strings.Join(pollers.Others, ", "))
 	}
 }

@@ -148,7 +148,7 @@ redirect the output to a file.`,
 				err = a.WriteJSON(`{"recipient": ` + string(name) + `, "rows": [`)
 			}
 			if err == nil {
-				err = people.Export(ctx, who, a.exportRows())
+				err = people.Export(ctx, who, exportRows(&a.Output))
 			}
 			if err == nil {
 				err = a.WriteJSON("\n]}\n")
@@ -161,7 +161,7 @@ redirect the output to a file.`,
 }
 
 // exportRows returns a function that prints pages of rows as elements of an array.
-func (a *app) exportRows() func(person.ExportPage) error {
+func exportRows(out *terminal.Output) func(person.ExportPage) error {
 	separator := "\n"
 	return func(page person.ExportPage) error {
 		var text strings.Builder
@@ -169,7 +169,7 @@ func (a *app) exportRows() func(person.ExportPage) error {
 			text.WriteString(separator + `{"table": "` + page.Table + `", "row": ` + string(row) + "}")
 			separator = ",\n"
 		}
-		return a.WriteJSON(text.String())
+		return out.WriteJSON(text.String())
 	}
 }
 

@@ -45,7 +45,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return calledWrong
 	default:
 		_, _ = fmt.Fprintf(a.Err, "error: %s\n", terminal.PrintableLines(err.Error()))
-		if next := a.nextStep(err); next != "" {
+		if next := nextStep(err); next != "" {
 			_, _ = fmt.Fprintf(a.Err, "next: %s\n", terminal.Printable(next))
 		}
 		return failed

@@ -80,7 +80,7 @@ func TestNextStep(t *testing.T) {
 		{name: "unknown error", err: errors.New("x")},
 	}
 	for _, tt := range tests {
-		require.Equal(t, tt.want, (&app{}).nextStep(tt.err), tt.name)
+		require.Equal(t, tt.want, nextStep(tt.err), tt.name)
 	}
 }
 

@@ -175,14 +175,14 @@ func (a *app) addPollers(ctx context.Context, view *sourcesView, sources []relay
 	}
 	if err != nil {
 		view.PollerProblem = err.Error()
-		a.Note("warning: cannot read the pollers; %s", a.nextStep(err))
+		a.Note("warning: cannot read the pollers; %s", nextStep(err))
 		return
 	}
 	if pollers.Others, err = operate.OtherInstallations(ctx, launcher); err != nil {
 		a.Note("warning: %v", err) // only Temporal's visibility store may be down
 	}
 	view.Pollers = &pollers
-	a.warnOfPollers(pollers)
+	warnOfPollers(&a.Output, pollers)
 }
 
 func printPollersOf(w io.Writer, view sourcesView) {

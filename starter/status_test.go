@@ -152,7 +152,7 @@ func TestPollerWarnings(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var problems bytes.Buffer
-		(&app{Output: terminal.Output{Err: &problems}}).warnOfPollers(tt.pollers)
+		warnOfPollers(&terminal.Output{Err: &problems}, tt.pollers)
 
 		require.Contains(t, problems.String(), tt.want, tt.name)
 		require.Equal(t, tt.want == "", problems.Len() == 0, tt.name)

@@ -60,7 +60,7 @@ docs/upgrading.md shows, and the sweep starts them again from the tables.`,
 				if err != nil {
 					return err
 				}
-				return a.promote(ctx, o, operate.Promotion{Generation: generation, Rollback: rollback})
+				return promote(ctx, &a.Output, o, operate.Promotion{Generation: generation, Rollback: rollback})
 			})
 		}),
 	}
@@ -87,12 +87,12 @@ func generationOf(ctx context.Context, launcher *launch.Launcher, args []string)
 	return generations.Seen[0], nil
 }
 
-func (a *app) promote(ctx context.Context, o *operate.Operator, order operate.Promotion) error {
+func promote(ctx context.Context, out *terminal.Output, o *operate.Operator, order operate.Promotion) error {
 	promoted, err := o.Promote(ctx, order)
 	if err != nil {
 		return err
 	}
-	return a.Print(promoted, func(w io.Writer) {
+	return out.Print(promoted, func(w io.Writer) {
 		if !promoted.Changed {
 			terminal.Row(w, fmt.Sprintf("generation %d is current already", promoted.Generation))
 			return
