@@ -135,7 +135,7 @@ func (o Outcome) MarshalJSON() ([]byte, error) {
 	}{o.ID, o.Done(), o.Code.Result(), o.Detail()})
 }
 
-// fill replaces the arguments in a text.
+// fill replaces the arguments in a text. A text may begin with an argument that continues others.
 func (o Outcome) fill(text string) string {
 	if !strings.Contains(text, "{") {
 		return text
@@ -145,7 +145,7 @@ func (o Outcome) fill(text string) string {
 		reason = o.Err.Error()
 	}
 	id, due := advice.Quote(o.ID), notification.InstantText(o.Due)
-	return strings.NewReplacer(
+	filled := strings.NewReplacer(
 		"{id}", id, "{other}", o.Other, "{follower}", advice.Quote(o.Other), "{by}", o.By, "{error}", reason,
 		"{at}", clock(o.At), "{due}", due, "{status}", string(o.Status), "{attempts}", strconv.Itoa(o.Attempts),
 		"{signal}", o.Signal, "{quiet}", o.Quiet, "{deliveries}", deliveriesText(o.Counts), "{answer}", answerText(o.Approval),
@@ -156,6 +156,7 @@ func (o Outcome) fill(text string) string {
 			"%d of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` sends them after all",
 			o.Counts[notification.Cancelled], id),
 	).Replace(text)
+	return strings.TrimPrefix(filled, "; ")
 }
 
 // when returns a part of a sentence, if the condition holds.
