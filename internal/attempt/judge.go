@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"herald/internal/db"
 	"herald/internal/notification"
 	"herald/internal/planner"
@@ -212,16 +214,18 @@ func (s Store) QuietCheck(ctx context.Context, deliveryID string) (notification.
 // DigestQuietCheck reads the current facts for a digest's quiet hours. They include the
 // quiet hours of each entity whose notifications the digest may list.
 func (s Store) DigestQuietCheck(ctx context.Context, key notification.DigestKey) (notification.QuietCheck, error) {
-	const waiting = `n.user_type = $1
-		AND    n.user_id = $2
-		AND    n.channel = $3
-		AND    n.event_type = $4
+	const waiting = `n.user_type = @user_type
+		AND    n.user_id = @user_id
+		AND    n.channel = @channel
+		AND    n.event_type = @event_type
 		AND    n.strategy = 'AGGREGATE'
 		AND    n.status = 'PENDING'
 		ORDER BY n.id
-		LIMIT  $5`
+		LIMIT  @limit`
 
-	found, err := readAttemptFacts(ctx, s.Pool, waiting, key.UserType, key.UserID, key.Channel, key.EventType, notification.MaxDigestItems)
+	found, err := readAttemptFacts(ctx, s.Pool, waiting, pgx.NamedArgs{
+		"user_type": key.UserType, "user_id": key.UserID, "channel": key.Channel, "event_type": key.EventType, "limit": notification.MaxDigestItems,
+	})
 	return quietCheck(found), err
 }
 

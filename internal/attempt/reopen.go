@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"herald/internal/db"
 	"herald/internal/notification"
 	"herald/internal/planner"
@@ -61,33 +63,33 @@ func (s Store) Reopen(ctx context.Context, plan notification.Reopened) (notifica
 		WITH before AS (
 			SELECT delivery_id, status, attempt_count, last_error, send_after, provider_message_id, ` + db.Erased + ` AS erased
 			FROM   notification n
-			WHERE  delivery_id = $1
+			WHERE  delivery_id = @id
 			FOR UPDATE
 		), retry AS (
 			INSERT INTO delivery_retry (delivery_id, run_id, again, status_before, error_before, message_id_before)
-			SELECT delivery_id, $2, $3, status, last_error, provider_message_id
+			SELECT delivery_id, @run, @again, status, last_error, provider_message_id
 			FROM   before
-			WHERE  ($3 OR status NOT IN ('SENT', 'DELIVERED')) AND NOT erased
+			WHERE  (@again OR status NOT IN ('SENT', 'DELIVERED')) AND NOT erased
 			ON CONFLICT DO NOTHING
 			RETURNING delivery_id
 		), reopened AS (
 			UPDATE notification n
-			SET    status              = CASE $4 WHEN '' THEN 'PENDING' ELSE 'FAILED' END,
+			SET    status              = CASE @problem WHEN '' THEN 'PENDING' ELSE 'FAILED' END,
 			       receipt_failed      = false,
-			       last_error          = nullif($4, ''),
+			       last_error          = nullif(@problem, ''),
 			       provider            = CASE WHEN n.provider_message_id IS NULL THEN n.provider END, -- it may have the message
 			       provider_message_id = NULL, -- receipts of the earlier message are not about the next one
 			       delivered_at        = NULL,
-			       recipient_address   = nullif($5, ''),
-			       title               = CASE WHEN $6 THEN n.title ELSE $7 END,
-			       body                = CASE WHEN $6 THEN n.body ELSE $8 END,
-			       url                 = CASE WHEN $6 THEN n.url ELSE nullif($10, '') END,
-			       strategy            = CASE WHEN $9::timestamptz IS NULL THEN 'IMMEDIATE' ELSE 'DELAYED' END,
-			       send_after          = $9,
+			       recipient_address   = nullif(@address, ''),
+			       title               = CASE WHEN @keep_text THEN n.title ELSE @title END,
+			       body                = CASE WHEN @keep_text THEN n.body ELSE @body END,
+			       url                 = CASE WHEN @keep_text THEN n.url ELSE nullif(@url, '') END,
+			       strategy            = CASE WHEN @send_after::timestamptz IS NULL THEN 'IMMEDIATE' ELSE 'DELAYED' END,
+			       send_after          = @send_after,
 			       next_attempt_at     = NULL,
 			       operator_time       = NULL,
-			       expires_at          = CASE WHEN $3 AND n.expires_at <= now() THEN NULL ELSE n.expires_at END,
-			       available_at        = CASE WHEN $9 IS NULL THEN n.available_at END, -- a delivery that waits again is not in the inbox
+			       expires_at          = CASE WHEN @again AND n.expires_at <= now() THEN NULL ELSE n.expires_at END,
+			       available_at        = CASE WHEN @send_after IS NULL THEN n.available_at END, -- a delivery that waits again is not in the inbox
 			       digest_id           = NULL,
 			       restarts            = 0
 			FROM   retry r
@@ -101,5 +103,8 @@ func (s Store) Reopen(ctx context.Context, plan notification.Reopened) (notifica
 		FROM   before
 		WHERE  NOT EXISTS (SELECT FROM reopened)`
 
-	return db.OneDelivery[notification.ReopenedState](ctx, s.Pool, "reopen delivery", query, plan.DeliveryID, plan.RunID, plan.Again, plan.Problem, plan.Address, plan.KeepText, plan.Title, plan.Body, plan.SendAfter, plan.URL)
+	return db.OneDelivery[notification.ReopenedState](ctx, s.Pool, "reopen delivery", query, pgx.NamedArgs{
+		"id": plan.DeliveryID, "run": plan.RunID, "again": plan.Again, "problem": plan.Problem, "address": plan.Address,
+		"keep_text": plan.KeepText, "title": plan.Title, "body": plan.Body, "url": plan.URL, "send_after": plan.SendAfter,
+	})
 }

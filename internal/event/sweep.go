@@ -55,17 +55,18 @@ const selectStuckEvents = `
 func (s Store) StuckEvents(ctx context.Context, after string, waiting bool, age time.Duration, limit int) (events []notification.StuckEvent, next string, err error) {
 	const query = selectStuckEvents + `
 		WHERE  e.status = 'PROCESSING'
-		AND    e.created_at < now() - $2::interval
-		AND    e.event_id > $1
-		AND    (e.event_id <= $3 OR $3 = '')
-		AND    ` + waitsByDesign + ` = $4
+		AND    e.created_at < now() - @age::interval
+		AND    e.event_id > @after
+		AND    (e.event_id <= @end OR @end = '')
+		AND    ` + waitsByDesign + ` = @waiting
 		ORDER BY e.event_id
-		LIMIT  $5`
+		LIMIT  @limit`
 
 	if next, err = scanEnd(ctx, s.DB, "event_id", "processed_event WHERE status = 'PROCESSING'", after); err != nil {
 		return nil, "", err
 	}
-	events, err = db.Collect(ctx, s.Pool, "read stuck events", pgx.RowToStructByNameLax[notification.StuckEvent], query, after, age, next, waiting, limit)
+	events, err = db.Collect(ctx, s.Pool, "read stuck events", pgx.RowToStructByNameLax[notification.StuckEvent], query,
+		pgx.NamedArgs{"after": after, "age": age, "end": next, "waiting": waiting, "limit": limit})
 	if len(events) == limit {
 		next = events[limit-1].ID
 	}
@@ -86,20 +87,21 @@ func (s Store) StuckDeliveries(ctx context.Context, after int64, age time.Durati
 		LEFT JOIN event_outbox o ON o.event_id = n.event_id
 		LEFT JOIN processed_event p ON p.event_id = n.event_id
 		WHERE  n.status = 'PENDING'
-		AND    n.created_at < now() - $2::interval
-		AND    n.id > $1
-		AND    (n.id <= $3 OR $3 = 0)
+		AND    n.created_at < now() - @age::interval
+		AND    n.id > @after
+		AND    (n.id <= @end OR @end = 0)
 		AND    NOT ` + db.Waits + `
 		AND    o.status IS DISTINCT FROM 'PENDING'
 		AND    p.status IS DISTINCT FROM 'PROCESSING'
-		AND    coalesce(p.created_at < now() - $2::interval, true)
+		AND    coalesce(p.created_at < now() - @age::interval, true)
 		ORDER BY n.id
-		LIMIT  $4`
+		LIMIT  @limit`
 
 	if next, err = scanEnd(ctx, s.DB, "id", "notification WHERE status = 'PENDING'", after); err != nil {
 		return nil, 0, err
 	}
-	stuck, err = db.Collect(ctx, s.Pool, "read stuck deliveries", db.ByName[notification.StuckDelivery](), query, after, age, next, limit)
+	stuck, err = db.Collect(ctx, s.Pool, "read stuck deliveries", db.ByName[notification.StuckDelivery](), query,
+		pgx.NamedArgs{"after": after, "age": age, "end": next, "limit": limit})
 	if len(stuck) == limit {
 		next = stuck[limit-1].ID
 	}

@@ -19,8 +19,8 @@ type RetryFilter struct {
 	Until     time.Time // latest time of writing
 }
 
-// failedEvents reads up to $6 events after $5 that failed at their start or later, or that
-// their topic refused. The column meant reports whether the [RetryFilter] in $1 to $4
+// failedEvents reads up to @limit events after @after that failed at their start or later, or that
+// their topic refused. The column meant reports whether the [RetryFilter]
 // selects the event. An event that an operator withdrew did not fail. Each half reads an
 // index of failed rows in order, and no condition of the filter makes it read more.
 const failedEvents = `
@@ -30,35 +30,35 @@ const failedEvents = `
 		       AND coalesce((SELECT p.status FROM processed_event p WHERE p.event_id = n.event_id), 'PROCESSING') = 'PROCESSING' AS meant
 		FROM   event_outbox n
 		WHERE  n.status = 'FAILED'
-		AND    n.event_id > $5
+		AND    n.event_id > @after
 		ORDER BY n.event_id
-		LIMIT  $6
+		LIMIT  @limit
 	) UNION ALL (
 		SELECT p.event_id, (SELECT ` + eventMeant + ` FROM event_outbox n WHERE n.event_id = p.event_id)
 		FROM   processed_event p
 		WHERE  p.status = 'FAILED'
-		AND    p.event_id > $5
+		AND    p.event_id > @after
 		ORDER BY p.event_id
-		LIMIT  $6
+		LIMIT  @limit
 	)) f
 	GROUP BY event_id
 	ORDER BY event_id
-	LIMIT  $6`
+	LIMIT  @limit`
 
-// eventsWithOutcome is like failedEvents, for events with the outcome $7.
+// eventsWithOutcome is like failedEvents, for events with the outcome @outcome.
 const eventsWithOutcome = `
 	SELECT event_id, (SELECT ` + eventMeant + ` FROM event_outbox n WHERE n.event_id = p.event_id) AS meant
 	FROM   processed_event p
-	WHERE  p.outcome = $7
-	AND    p.event_id > $5
+	WHERE  p.outcome = @outcome
+	AND    p.event_id > @after
 	ORDER BY p.event_id
-	LIMIT  $6`
+	LIMIT  @limit`
 
 // eventMeant leaves out an event that another event cancels: a retry would send nothing.
-const eventMeant = `($1::text IS NULL OR n.event_type = $1)
-		       AND ($2::timestamptz IS NULL OR n.created_at >= $2)
-		       AND ($3::timestamptz IS NULL OR n.created_at <= $3)
-		       AND ($4::text IS NULL OR n.source = $4)
+const eventMeant = `(@type::text IS NULL OR n.event_type = @type)
+		       AND (@since::timestamptz IS NULL OR n.created_at >= @since)
+		       AND (@until::timestamptz IS NULL OR n.created_at <= @until)
+		       AND (@source::text IS NULL OR n.source = @source)
 		       AND ` + db.Canceller + ` IS NULL`
 
 // retryPageSize is the number of events that one query reads, in each half. It takes a few
@@ -92,12 +92,15 @@ func (s Store) EventsToRetry(ctx context.Context, filter RetryFilter, after stri
 // retryPage reads the next page of events. It returns the events that filter selects, the
 // last event that it read, and whether more may follow.
 func (s Store) retryPage(ctx context.Context, filter RetryFilter, after string) (ids []string, last string, more bool, err error) {
-	query, args := failedEvents, []any{db.Optional(filter.EventType), db.Optional(filter.Since), db.Optional(filter.Until), db.Optional(filter.Source), after, retryPageSize}
+	query := failedEvents
 	if filter.Outcome != "" {
-		query, args = eventsWithOutcome, append(args, filter.Outcome)
+		query = eventsWithOutcome
 	}
-	rows, _ := s.Pool.Query(ctx, query, args...) // ForEachRow returns its error
-	var meant *bool                              // null: its row in event_outbox was purged
+	rows, _ := s.Pool.Query(ctx, query, pgx.NamedArgs{ // ForEachRow returns its error
+		"type": db.Optional(filter.EventType), "since": db.Optional(filter.Since), "until": db.Optional(filter.Until),
+		"source": db.Optional(filter.Source), "outcome": filter.Outcome, "after": after, "limit": retryPageSize,
+	})
+	var meant *bool // null: its row in event_outbox was purged
 	looked, err := pgx.ForEachRow(rows, []any{&last, &meant}, func() error {
 		if meant != nil && *meant {
 			ids = append(ids, last)

@@ -52,20 +52,23 @@ func (s Store) Locales(ctx context.Context, limit int) ([]string, error) {
 // HasEvent reports whether event_outbox has exactly this event.
 func (s Store) HasEvent(ctx context.Context, event outbox.Event) (bool, error) {
 	const query = `
-		SELECT event_type = $2
-		       AND aggregate_type = $3
-		       AND aggregate_id = $4
-		       AND payload = $5::text::jsonb
-		       AND coalesce(correlation_id, '') = $6
-		       AND coalesce(cancels, '') = $7
-		       AND expires_at IS NOT DISTINCT FROM $8::timestamptz
-		       AND coalesce(collapse_key, '') = $9
+		SELECT event_type = @type
+		       AND aggregate_type = @aggregate_type
+		       AND aggregate_id = @aggregate_id
+		       AND payload = @payload::text::jsonb
+		       AND coalesce(correlation_id, '') = @correlation_id
+		       AND coalesce(cancels, '') = @cancels
+		       AND expires_at IS NOT DISTINCT FROM @expires_at::timestamptz
+		       AND coalesce(collapse_key, '') = @collapse_key
 		FROM   event_outbox
-		WHERE  event_id = $1`
+		WHERE  event_id = @id`
 
 	payload, _ := event.Payload.(json.RawMessage)
-	same, err := db.One(ctx, s.Pool, "compare events", pgx.RowTo[bool], query, event.ID, event.Type, event.AggregateType, event.AggregateID,
-		string(payload), event.CorrelationID, event.Cancels, db.Optional(event.ExpiresAt), event.CollapseKey)
+	same, err := db.One(ctx, s.Pool, "compare events", pgx.RowTo[bool], query, pgx.NamedArgs{
+		"id": event.ID, "type": event.Type, "aggregate_type": event.AggregateType, "aggregate_id": event.AggregateID,
+		"payload": string(payload), "correlation_id": event.CorrelationID, "cancels": event.Cancels,
+		"expires_at": db.Optional(event.ExpiresAt), "collapse_key": event.CollapseKey,
+	})
 	if outbox.RefusesValue(err) { // Postgres cannot store the values, so no row has them
 		return false, nil
 	}

@@ -19,7 +19,12 @@ type Statements struct {
 	All []pgx.TraceQueryStartData
 }
 
-func (s *Statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+func (s *Statements) TraceQueryStart(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if len(data.Args) == 1 {
+		if named, ok := data.Args[0].(pgx.QueryRewriter); ok { // the database gets numbers for names
+			data.SQL, data.Args, _ = named.RewriteQuery(ctx, conn, data.SQL, nil)
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.All = append(s.All, data)
