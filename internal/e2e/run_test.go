@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/tools/rig"
 	"herald/tools/sandbox"
-	"herald/tools/testbed"
 )
 
 // tools/run.sh starts its programs. An e-mail gets a receipt and an unsubscribe link, and a signal
@@ -31,7 +31,7 @@ func TestRun(t *testing.T) {
 	require.Contains(t, string(said), "DATABASE_URL")
 	require.Contains(t, string(said), "repeat with --yes")
 
-	output := &testbed.Output{}
+	output := &rig.Output{}
 	run := exec.Command("../../tools/run.sh", "--yes")
 	run.Env, run.Stdout, run.Stderr, run.WaitDelay = s.env, output, output, 10*time.Second
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

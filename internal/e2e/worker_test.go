@@ -15,14 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
-	"herald/tools/testbed"
+	"herald/tools/rig"
 )
 
 // worker is a running process of the worker, or of another program.
 type worker struct {
-	*testbed.Process
+	*rig.Process
 	t      *testing.T
-	output *testbed.Output
+	output *rig.Output
 }
 
 // startAll starts a worker and the poller.
@@ -66,7 +66,7 @@ func (s *system) launch(program string, settings []string, args ...string) *work
 // start starts a process, which is killed at the end of the test.
 func (s *system) start(cmd *exec.Cmd) *worker {
 	s.t.Helper()
-	process := must(testbed.StartCommand(cmd))(s.t)
+	process := must(rig.StartCommand(cmd))(s.t)
 	w := &worker{process, s.t, process.Output}
 	s.t.Cleanup(func() {
 		w.kill()

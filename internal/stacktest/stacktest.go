@@ -92,7 +92,8 @@ func (s *Stack) environment() []string {
 	for _, setting := range os.Environ() {
 		name, _, _ := strings.Cut(setting, "=")
 		switch {
-		case name == "DATABASE_URL", name == "TEMPORAL_ADDRESS", name == "OUTBOX_SOURCES", strings.HasPrefix(name, "RABBITMQ_"), strings.HasPrefix(name, "KAFKA_"), strings.HasPrefix(name, "HERALD_"):
+		case name == "DATABASE_URL", name == "TEMPORAL_ADDRESS", name == "OUTBOX_SOURCES",
+			strings.HasPrefix(name, "RABBITMQ_"), strings.HasPrefix(name, "KAFKA_"), strings.HasPrefix(name, "HERALD_"):
 		default:
 			env = append(env, setting)
 		}
@@ -133,16 +134,10 @@ func allFree(from, to int) bool {
 	return true
 }
 
-// root returns the folder of go.mod. Tests run in a folder below it.
+// root returns the folder of go.mod.
 func root(t testing.TB) string {
 	t.Helper()
-	folder, err := os.Getwd()
+	module, err := exec.Command("go", "env", "GOMOD").Output()
 	require.NoError(t, err)
-	for {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
-			return folder
-		}
-		require.NotEqual(t, folder, filepath.Dir(folder), "no go.mod above the test")
-		folder = filepath.Dir(folder)
-	}
+	return filepath.Dir(string(module))
 }

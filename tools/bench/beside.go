@@ -17,10 +17,11 @@ type besideRounds struct {
 func nextToABroadcast() *comparison {
 	s := &besideRounds{latency: latency{Seconds: 20}}
 	return &comparison{
-		name:  "beside",
-		about: "how long after its commit a small event is with the provider while a broadcast goes out over the same channel, against a time without",
-		a:     "Herald, while an event with very many recipients is planned and sent by the same worker",
-		b:     "Herald, with nothing else to do",
+		name: "beside",
+		about: "how long after its commit a small event is with the provider while a broadcast goes out over the same channel, " +
+			"against a time without",
+		a: "Herald, while an event with very many recipients is planned and sent by the same worker",
+		b: "Herald, with nothing else to do",
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.People, "recipients", 100_000, "of the broadcast, which must take longer than the small events")
 			s.latency.flags(flags)
@@ -55,14 +56,15 @@ func (r *besideRounds) during(ctx context.Context) (*figures, error) {
 	if _, err := r.announce(ctx, id); err != nil {
 		return nil, err
 	}
-	if err := r.awaitCount(ctx, 1, "SELECT count(*) FROM (SELECT FROM notification WHERE event_id = $1 AND status = 'SENT' LIMIT 1) n", id); err != nil {
+	const begun = "SELECT count(*) FROM (SELECT FROM notification WHERE event_id = $1 AND status = 'SENT' LIMIT 1) n"
+	if err := r.awaitCount(ctx, 1, begun, id); err != nil {
 		return nil, err
 	}
 	f, err := r.measure(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ended, err := r.count(ctx, hasEnded, id)
+	ended, err := r.Count(ctx, hasEnded, id)
 	if err != nil {
 		return nil, err
 	}

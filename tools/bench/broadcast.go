@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"herald/internal/notification"
-	"herald/tools/testbed"
+	"herald/outbox"
+	"herald/tools/rig"
 )
 
 // broadcastRounds runs the rounds of the case broadcast. The installation's worker serves only
@@ -63,14 +63,14 @@ func (r *broadcastRounds) round(ctx context.Context) (*figures, error) {
 	}
 	costs := &figures{}
 	planning.costs(costs, "planned delivery", r.Recipients)
-	mails, err := testbed.Start(r.Env, r.Program("worker"), "--channels", "email")
+	mails, err := r.Start("worker", "--channels", "email")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = mails.Stop() }()
 	sending := newMeter(ctx, r.DB, mails.PID(), r.worker.PID())
 	sending.begin()
-	first, last, err := r.awaitSent(ctx, id, r.Recipients, mails)
+	first, last, err := r.awaitSent(ctx, id, r.Recipients)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,8 @@ func (r *broadcastRounds) round(ctx context.Context) (*figures, error) {
 	if r.Recipients <= bulkThreshold {
 		return f, nil // an event of this size has no batches
 	}
-	counts, err := describeBroadcast(ctx, r.Temporal, id, notification.Email, r.Recipients)
-	counts.add(f, "delivery")
+	closed, err := r.awaitClosed(ctx, id, 1)
+	closed.add(f, "delivery", r.Recipients)
 	return f, err
 }
 
@@ -110,11 +110,10 @@ func (in *installation) settle(ctx context.Context) error {
 
 // announce commits an event of type NEWS, and returns the time before the commit.
 func (in *installation) announce(ctx context.Context, id string) (time.Time, error) {
-	began := time.Now()
-	_, err := in.DB.Exec(ctx, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
-		VALUES ($1, 'NEWS', 'BROADCAST', '0', '{"month": "July"}')`, id)
-	return began, err
+	load := rig.Load{DB: in.DB}
+	return load.Commit(ctx, load.Add(outbox.Event{
+		ID: id, Type: "NEWS", AggregateType: "BROADCAST", AggregateID: "0", Payload: map[string]string{"month": "July"},
+	}))
 }
 
 // awaitPlanned waits until the last recipient's delivery is planned, and returns its time.
@@ -132,12 +131,12 @@ func (in *installation) awaitPlanned(ctx context.Context, id string, people int)
 const hasEnded = "SELECT count(*) FROM processed_event WHERE event_id = $1 AND status <> 'PROCESSING'"
 
 // awaitSent waits until an event has ended and all its deliveries are SENT. It returns the times
-// of the first attempt and of the last SENT. It fails if one of the other processes has ended.
-func (in *installation) awaitSent(ctx context.Context, id string, people int, others ...*testbed.Process) (first, last time.Time, err error) {
+// of the first attempt and of the last SENT.
+func (in *installation) awaitSent(ctx context.Context, id string, people int) (first, last time.Time, err error) {
 	err = in.until(ctx, broadcastTime, "a broadcast does not end", func() (bool, error) {
-		ended, err := in.count(ctx, hasEnded, id)
+		ended, err := in.Count(ctx, hasEnded, id)
 		return ended > 0, err
-	}, others...)
+	})
 	if err != nil {
 		return first, last, err
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"herald/tools/testbed"
+	"herald/tools/rig"
 )
 
 // consoleSizes are the flags of the case console.
@@ -30,7 +30,8 @@ func console() *comparison {
 		limit: 2 * time.Hour,
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.Deliveries, "deliveries", 10_000_000, "deliveries, a multiple of 10,000")
-			flags.IntVar(&s.Recipients, "recipients", 1_000_000, "recipients, who all get the broadcast: a multiple of 10,000, less than the deliveries")
+			flags.IntVar(&s.Recipients, "recipients", 1_000_000,
+				"recipients, who all get the broadcast: a multiple of 10,000, less than the deliveries")
 		},
 		open: s.open,
 	}
@@ -61,7 +62,7 @@ func (s consoleSizes) side(ctx context.Context, stage *stage) (round, error) {
 	if err := in.fillConsole(ctx, s, stage.say); err != nil {
 		return nil, err
 	}
-	address, err := testbed.FreeAddress()
+	address, err := rig.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func (s consoleSizes) side(ctx context.Context, stage *stage) (round, error) {
 	}
 	pages := consolePages(s.Deliveries/orderSize - 1)
 	return func(ctx context.Context) (*figures, error) { return visit(ctx, "http://"+address, pages) },
-		testbed.AwaitAnswer(ctx, "http://"+address+"/style.css", p)
+		rig.AwaitAnswer(ctx, "http://"+address+"/style.css", p)
 }
 
 // consolePage is a page to visit. A page with a form is requested by POST.

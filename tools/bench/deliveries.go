@@ -5,6 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"time"
+
+	"herald/outbox"
+	"herald/tools/rig"
 )
 
 // deliveryRounds runs the rounds of the case deliveries.
@@ -58,25 +61,18 @@ func (in *installation) makeRestaurant(ctx context.Context, staff int) error {
 		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
 		SELECT 'RESTAURANT', '1', 'RESTAURANT_USER', n::text, 'WAITER' FROM generate_series(1, %[1]d) n;
 		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('BENCH', 'EMAIL');
-		INSERT INTO notification_template (title, body) VALUES ('A table for {{.payload.guests}}', 'Dear {{.recipient.name}}, a table for {{.payload.guests}} is wanted.')`, staff))
+		INSERT INTO notification_template (title, body)
+		VALUES ('A table for {{.payload.guests}}', 'Dear {{.recipient.name}}, a table for {{.payload.guests}} is wanted.')`, staff))
 	return err
 }
 
 // write commits events of one type, and returns the time before the commit.
-func (in *installation) write(ctx context.Context, ids []string, eventType string) (time.Time, error) {
-	tx, err := in.DB.Begin(ctx)
-	if err != nil {
-		return time.Time{}, err
+func (in *installation) write(ctx context.Context, eventType string, ids ...string) (time.Time, error) {
+	load := rig.Load{DB: in.DB}
+	for _, id := range ids {
+		load.Add(outbox.Event{ID: id, Type: eventType, AggregateType: "RESTAURANT", AggregateID: "1", Payload: map[string]int{"guests": 4}})
 	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	_, err = tx.Exec(ctx, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
-		SELECT id, $2, 'RESTAURANT', '1', '{"guests": 4}' FROM unnest($1::text[]) id`, ids, eventType)
-	if err != nil {
-		return time.Time{}, err
-	}
-	began := time.Now()
-	return began, tx.Commit(ctx)
+	return load.Commit(ctx, load.Events...)
 }
 
 // newIDs returns ids for the events of a round.
@@ -97,19 +93,24 @@ func (r *deliveryRounds) round(ctx context.Context) (*figures, error) {
 	r.rounds++
 	ids := newIDs(r.Name, r.rounds, r.Events)
 	r.meter.begin()
-	began, err := r.write(ctx, ids, "BENCH")
+	began, err := r.write(ctx, "BENCH", ids...)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.awaitEvents(ctx, ids); err != nil {
 		return nil, err
 	}
-	if err := awaitClosed(ctx, r.Temporal, ids); err != nil {
+	closed, err := r.awaitClosed(ctx, fmt.Sprintf("%s-%d", r.Name, r.rounds), r.Events*(1+r.Recipients))
+	if err != nil {
 		return nil, err
 	}
 	var sent []string
 	var last time.Time
-	err = r.DB.QueryRow(ctx, "SELECT array_agg(delivery_id), max(sent_at) FROM notification WHERE event_id = ANY ($1) AND status = 'SENT'", ids).Scan(&sent, &last)
+	err = r.DB.QueryRow(ctx, `
+		SELECT array_agg(delivery_id), max(sent_at)
+		FROM   notification
+		WHERE  event_id = ANY ($1)
+		AND    status = 'SENT'`, ids).Scan(&sent, &last)
 	if err == nil && len(sent) != r.Events*r.Recipients {
 		err = fmt.Errorf("%d deliveries are SENT, of %d", len(sent), r.Events*r.Recipients)
 	}
@@ -118,15 +119,11 @@ func (r *deliveryRounds) round(ctx context.Context) (*figures, error) {
 	}
 	f, costs := &figures{}, &figures{}
 	r.meter.end(costs, "delivery", len(sent))
-	ofEvents, err := describe(ctx, r.Temporal, ids)
-	if err != nil {
-		return nil, err
-	}
-	ofDeliveries, err := describe(ctx, r.Temporal, sent)
+	ofEvents := closed.with(ids)
 	f.add("deliveries", "per second", float64(len(sent))/last.Sub(began).Seconds())
-	f.add("deliveries until all workflows have closed", "per second", float64(len(sent))/ofEvents.closed.Sub(began).Seconds())
-	ofEvents.add(f, "event")
-	ofDeliveries.add(f, "delivery")
+	f.add("deliveries until all workflows have closed", "per second", float64(len(sent))/ofEvents.end().Sub(began).Seconds())
+	ofEvents.add(f, "event", len(ids))
+	closed.with(sent).add(f, "delivery", len(sent))
 	f.all = append(f.all, costs.all...)
-	return f, err
+	return f, nil
 }

@@ -10,23 +10,22 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"herald/tools/testbed"
+	"herald/tools/rig"
 )
 
-// installation is Herald on the local stack: one worker process, its pollers, and the sandbox as
-// provider, which answers at once.
+// installation is Herald on the local stack: one worker process and its pollers. Its provider, if it has
+// one, is the sandbox, which answers at once.
 type installation struct {
-	*testbed.Installation
+	*rig.Installation
 
-	worker   *testbed.Process
-	provider *testbed.Process // the sandbox; nil: none
-	kafka    *kgo.Client      // nil: none
+	worker *rig.Process
+	kafka  *kgo.Client // nil: none
 }
 
 // stage is the environment of a case: the programs, which are built once for all cases, and the
 // output. Remove deletes the things that the case created.
 type stage struct {
-	testbed.Leftovers
+	rig.Leftovers
 
 	programs string // a folder with worker, starter and sandbox
 	out      io.Writer
@@ -40,13 +39,12 @@ func (s *stage) say(format string, args ...any) {
 
 // install creates an installation, and starts no program.
 func (s *stage) install(ctx context.Context) (*installation, error) {
-	in, err := testbed.NewInstallation(ctx, "bench", s.programs)
+	in, err := rig.NewInstallation(ctx, "bench", s.programs)
 	if err != nil {
 		return nil, err
 	}
 	s.AtEnd(func(context.Context) error { return in.Remove() })
-	in.Env = append(in.Env, "WORKER_HTTP_ADDR=127.0.0.1:0")
-	return &installation{Installation: in}, in.Starter(ctx, "migrate", "up")
+	return &installation{Installation: in}, nil
 }
 
 // prepare creates an installation with additional settings, and starts only its sandbox.
@@ -55,12 +53,9 @@ func (s *stage) prepare(ctx context.Context, settings ...string) (*installation,
 	if err != nil {
 		return nil, err
 	}
-	if in.provider, err = in.StartSandbox(ctx); err != nil {
-		return nil, err
-	}
-	in.Env = append(in.Env, "PUBLIC_URL=https://herald.example")
-	in.Env = append(in.Env, settings...)
-	return in, nil
+	err = in.StartSandbox(ctx)
+	in.Env = append(append(in.Env, "PUBLIC_URL=https://herald.example"), settings...)
+	return in, err
 }
 
 // herald starts an installation with additional settings. Its worker has the arguments part, such
@@ -81,34 +76,18 @@ func (in *installation) start(ctx context.Context, part ...string) (err error) {
 	return in.StartPollers(ctx)
 }
 
-const (
-	// roundTime limits one round.
-	roundTime = 10 * time.Minute
-	// lookInterval is the time between two checks whether a round has ended. It may be long,
-	// because figures come from times in the rows.
-	lookInterval = 100 * time.Millisecond
-)
+// roundTime limits one round.
+const roundTime = 10 * time.Minute
 
 // until waits until done returns true. It fails if a program has ended.
-func (in *installation) until(ctx context.Context, limit time.Duration, otherwise string, done func() (bool, error), others ...*testbed.Process) error {
+func (in *installation) until(ctx context.Context, limit time.Duration, otherwise string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for {
-		ok, err := done()
-		if err != nil || ok {
-			return err
-		}
-		for _, p := range append(others, in.worker, in.provider) {
-			if p != nil && p.Alive() != nil {
-				return p.Alive()
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("%s: %w", otherwise, ctx.Err()), in.said())
-		case <-time.After(lookInterval):
-		}
+	err := in.Await(ctx, done)
+	if err != nil && ctx.Err() != nil {
+		return errors.Join(fmt.Errorf("%s: %w", otherwise, ctx.Err()), in.said())
 	}
+	return err
 }
 
 // said returns the worker's last output as an error.
@@ -128,16 +107,10 @@ func pace(n, rate int, do func(i int) error) error {
 	return nil
 }
 
-// count runs SQL that returns one number.
-func (in *installation) count(ctx context.Context, sql string, args ...any) (n int, err error) {
-	err = in.DB.QueryRow(ctx, sql, args...).Scan(&n)
-	return n, err
-}
-
 // awaitCount waits until the SQL returns at least want.
 func (in *installation) awaitCount(ctx context.Context, want int, sql string, args ...any) error {
 	return in.until(ctx, roundTime, "a round does not end", func() (bool, error) {
-		n, err := in.count(ctx, sql, args...)
+		n, err := in.Count(ctx, sql, args...)
 		return n >= want, err
 	})
 }
@@ -146,7 +119,7 @@ const sandboxPackage = "herald/tools/sandbox/cmd/sandbox"
 
 // build builds the programs into a folder.
 func build(ctx context.Context, dir string) error {
-	return testbed.Run(ctx, nil, "go", "build", "-o", dir, "herald/worker", "herald/starter", sandboxPackage)
+	return rig.Run(ctx, nil, "go", "build", "-o", dir, "herald/worker", "herald/starter", sandboxPackage)
 }
 
 // buildRevision builds the programs of another commit, and the current sandbox, into a folder.
@@ -159,7 +132,7 @@ func buildRevision(ctx context.Context, revision, dir string) error {
 		{"go", "build", "-C", tree, "-o", dir, "./worker", "./starter"},
 		{"go", "build", "-o", dir, sandboxPackage},
 	} {
-		if err := testbed.Run(ctx, nil, command[0], command[1:]...); err != nil {
+		if err := rig.Run(ctx, nil, command[0], command[1:]...); err != nil {
 			return err
 		}
 	}

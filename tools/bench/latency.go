@@ -39,7 +39,7 @@ func (l *latency) measure(ctx context.Context) (*figures, error) {
 	l.rounds++
 	ids, began := newIDs(l.Name, l.rounds, l.Seconds*l.Rate), map[string]time.Time{}
 	err := pace(len(ids), l.Rate, func(i int) (err error) {
-		began[ids[i]], err = l.write(ctx, ids[i:i+1], "BENCH")
+		began[ids[i]], err = l.write(ctx, "BENCH", ids[i])
 		return err
 	})
 	if err != nil {

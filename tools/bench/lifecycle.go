@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 )
 
 func lifecycle() *comparison {
@@ -25,7 +24,10 @@ func (s *deliveryRounds) openLifecycle(ctx context.Context, stage *stage) (a, b 
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := in.startLifecycle(ctx); err != nil {
+	if err := in.SendLifecycle(ctx, 4, ""); err != nil {
+		return nil, nil, err
+	}
+	if err := in.start(ctx); err != nil {
 		return nil, nil, err
 	}
 	with, err := s.on(ctx, in)
@@ -34,20 +36,6 @@ func (s *deliveryRounds) openLifecycle(ctx context.Context, stage *stage) (a, b 
 	}
 	b, _, err = s.open(ctx, stage)
 	return with.lifecycleRound, b, err
-}
-
-// startLifecycle starts an installation that sends its lifecycle to a topic.
-func (in *installation) startLifecycle(ctx context.Context) error {
-	if err := in.Data.CreateTopic(ctx, in.topic("lifecycle"), 4); err != nil {
-		return err
-	}
-	if err := in.Sources(fmt.Sprintf("- { name: lifecycle, kafka: { topic: %s } }\n", in.topic("lifecycle"))); err != nil {
-		return err
-	}
-	if err := in.Starter(ctx, "source", "migrate", "lifecycle"); err != nil {
-		return err
-	}
-	return in.start(ctx)
 }
 
 // lifecycleRound ends when all changes are sent, because sending would slow down the next round.

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"herald/tools/testbed"
+	"herald/tools/rig"
 )
 
 // machine returns a line about the run's machine: CPUs, load before the run, and versions. It
@@ -30,7 +30,7 @@ func machine(ctx context.Context) string {
 		say("Postgres %s", conn.PgConn().ParameterStatus("server_version"))
 		_ = conn.Close(ctx)
 	}
-	if temporal, err := testbed.DialTemporal(ctx); err == nil {
+	if temporal, err := rig.DialTemporal(ctx); err == nil {
 		defer temporal.Close()
 		if answer, err := temporal.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{}); err == nil {
 			say("Temporal %s", answer.GetServerVersion())

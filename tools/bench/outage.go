@@ -18,8 +18,9 @@ type outageRounds struct {
 func outage() *comparison {
 	s := &outageRounds{latency: latency{Seconds: 30}}
 	return &comparison{
-		name:  "outage",
-		about: "how long after its commit an e-mail is with its provider while the provider of text messages is down, against a time in which it works",
+		name: "outage",
+		about: "how long after its commit an e-mail is with its provider while the provider of text messages is down, " +
+			"against a time in which it works",
 		a:     "Herald, while Twilio hangs and texts are written all the time",
 		b:     "Herald, with the same texts, which Twilio takes at once",
 		named: true,
@@ -51,7 +52,8 @@ func (r *outageRounds) up(ctx context.Context) (*figures, error) {
 	texts := r.writeTexts(ctx)
 	f, err := r.measure(ctx)
 	if sent := <-texts; err == nil {
-		err = r.awaitCount(ctx, sent, "SELECT count(*) FROM notification WHERE event_id LIKE $1 AND channel = 'SMS' AND status = 'SENT'", fmt.Sprintf("%s-text-%d-%%", r.Name, r.rounds))
+		const texts = "SELECT count(*) FROM notification WHERE event_id LIKE $1 AND channel = 'SMS' AND status = 'SENT'"
+		err = r.awaitCount(ctx, sent, texts, fmt.Sprintf("%s-text-%d-%%", r.Name, r.rounds))
 	}
 	return f, err
 }
@@ -74,7 +76,7 @@ func (r *outageRounds) writeTexts(ctx context.Context) <-chan int {
 	written, round, count := make(chan int, 1), r.rounds+1, r.Texts*r.Seconds
 	go func() {
 		_ = pace(count, r.Texts, func(i int) error { // if this fails, the round reports the missing text
-			_, err := r.write(ctx, []string{fmt.Sprintf("%s-text-%d-%d", r.Name, round, i)}, "TEXT")
+			_, err := r.write(ctx, "TEXT", fmt.Sprintf("%s-text-%d-%d", r.Name, round, i))
 			return err
 		})
 		written <- count

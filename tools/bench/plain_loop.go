@@ -126,10 +126,11 @@ func (in *installation) fill(ctx context.Context, table, eventType string, rows,
 // almost nothing.
 func (in *installation) awaitRelayed(ctx context.Context, table, last string) error {
 	return in.until(ctx, roundTime, "not all rows are sent", func() (bool, error) {
-		if sent, err := in.count(ctx, "SELECT count(*) FROM "+table+" WHERE id = $1::text::uuid AND status = 'SENT'", last); err != nil || sent == 0 {
+		sent, err := in.Count(ctx, "SELECT count(*) FROM "+table+" WHERE id = $1::text::uuid AND status = 'SENT'", last)
+		if err != nil || sent == 0 {
 			return false, err
 		}
-		pending, err := in.count(ctx, "SELECT count(*) FROM "+table+" WHERE status = 'NEW'")
+		pending, err := in.Count(ctx, "SELECT count(*) FROM "+table+" WHERE status = 'NEW'")
 		return pending == 0, err
 	})
 }

@@ -39,7 +39,7 @@ func (s *relayMemorySizes) open(ctx context.Context, stage *stage) (a, b round, 
 		}
 		err = in.relay(ctx, fmt.Sprintf(`
 - { name: %s, dialect: order-service, table: %s, kafka: { topic: %s, key: "{{.aggregate_id}}" }, people: false }
-`, in.Name, table("herald"), in.topic("herald")))
+`, in.Name, table("herald"), in.Topic("herald")))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -38,14 +38,14 @@ func (s *relayMissingTopicSizes) open(ctx context.Context, stage *stage) (a, b r
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := in.fill(ctx, table("beside"), in.topic("missing"), s.Waiting, 1000); err != nil {
+	if _, err := in.fill(ctx, table("beside"), in.Topic("missing"), s.Waiting, 1000); err != nil {
 		return nil, nil, err
 	}
 	sources := ""
 	for _, side := range []string{"beside", "alone"} {
 		sources += fmt.Sprintf(`
 - { name: %s, dialect: order-service, table: %s, kafka: { topic: "{{.event_type}}", key: "{{.aggregate_id}}" }, poll_interval: 100ms, people: false }
-`, in.topic(side), table(side))
+`, in.Topic(side), table(side))
 	}
 	write := func(side string) round {
 		return func(ctx context.Context) (*figures, error) { return in.writePaced(ctx, side, s.Rate, s.Seconds) }
@@ -61,7 +61,7 @@ func (in *installation) writePaced(ctx context.Context, side string, rate, secon
 		err := in.DB.QueryRow(ctx, `
 			INSERT INTO `+table(side)+` (id, aggregate_type, aggregate_id, event_type, payload, status, created_at)
 			VALUES (gen_random_uuid(), 'Order', gen_random_uuid(), $1, '{}', 'NEW', timezone('UTC', now()))
-			RETURNING id::text`, in.topic(side)).Scan(&id)
+			RETURNING id::text`, in.Topic(side)).Scan(&id)
 		ids = append(ids, id)
 		return err
 	})
@@ -69,7 +69,7 @@ func (in *installation) writePaced(ctx context.Context, side string, rate, secon
 		return nil, err
 	}
 	err = in.until(ctx, roundTime, "not all rows are sent", func() (bool, error) {
-		pending, err := in.count(ctx, "SELECT count(*) FROM "+table(side)+" WHERE status = 'NEW' AND event_type = $1", in.topic(side))
+		pending, err := in.Count(ctx, "SELECT count(*) FROM "+table(side)+" WHERE status = 'NEW' AND event_type = $1", in.Topic(side))
 		return pending == 0, err
 	})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"herald/internal/relay/dialects/dialecttest"
-	"herald/tools/testbed"
+	"herald/tools/rig"
 )
 
 // relayRounds runs the rounds of the cases relay-to-kafka and relay-to-kafka-people. Each side has
@@ -65,23 +65,21 @@ func (s *relayRounds) open(ctx context.Context, stage *stage) (a, b round, err e
 	if r.installation, err = stage.relaying(ctx, s.Partitions, "herald", "loop"); err != nil {
 		return nil, nil, err
 	}
-	r.loop = &plainLoop{installation: r.installation, table: table("loop"), topic: r.topic("loop"), batch: s.Batch, people: s.people}
+	r.loop = &plainLoop{installation: r.installation, table: table("loop"), topic: r.Topic("loop"), batch: s.Batch, people: s.people}
 	return r.a, r.b, r.relay(ctx, fmt.Sprintf(`
 - { name: %s, dialect: order-service, table: %s, kafka: { topic: %s, key: "{{.aggregate_id}}" }, poll_interval: 1s, batch_size: %d, people: %t }
-`, r.Name, table("herald"), r.topic("herald"), s.Batch, s.people))
+`, r.Name, table("herald"), r.Topic("herald"), s.Batch, s.people))
 }
 
 // table returns the outbox of a side.
 func table(side string) string { return "bench." + side }
-
-func (in *installation) topic(side string) string { return in.Name + "-" + side }
 
 // relaying returns an installation with a table and a topic for each side. It starts no worker.
 func (s *stage) relaying(ctx context.Context, partitions int, sides ...string) (in *installation, err error) {
 	if in, err = s.install(ctx); err != nil {
 		return nil, err
 	}
-	if in.kafka, err = testbed.DialKafka(); err != nil {
+	if in.kafka, err = rig.DialKafka(); err != nil {
 		return nil, err
 	}
 	in.Running.AtEnd(func(context.Context) error { in.kafka.Close(); return nil })
@@ -89,9 +87,11 @@ func (s *stage) relaying(ctx context.Context, partitions int, sides ...string) (
 		return nil, err
 	}
 	for _, side := range sides {
-		err := in.Data.CreateTopic(ctx, in.topic(side), partitions)
+		err := in.Data.CreateTopic(ctx, in.Topic(side), partitions)
 		if err == nil {
-			_, err = in.DB.Exec(ctx, strings.ReplaceAll(dialecttest.Orders("{table}")+"CREATE INDEX ON {table} (status, created_at); CREATE INDEX ON {table} (aggregate_id)", "{table}", table(side)))
+			_, err = in.DB.Exec(ctx, strings.ReplaceAll(dialecttest.Orders("{table}")+`
+				CREATE INDEX ON {table} (status, created_at);
+				CREATE INDEX ON {table} (aggregate_id)`, "{table}", table(side)))
 		}
 		if err != nil {
 			return nil, err
@@ -120,7 +120,7 @@ func (r *relayRounds) b(ctx context.Context) (*figures, error) {
 func (r *relayRounds) round(ctx context.Context, side string, send func(context.Context) error) (*figures, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundTime)
 	defer cancel()
-	before, err := r.records(ctx, r.topic(side))
+	before, err := r.records(ctx, r.Topic(side))
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (r *relayRounds) round(ctx context.Context, side string, send func(context.
 	if err != nil {
 		return nil, err
 	}
-	after, err := r.records(ctx, r.topic(side))
+	after, err := r.records(ctx, r.Topic(side))
 	if err == nil && after-before != int64(r.Rows) {
 		err = fmt.Errorf("the topic got %d records of %d rows", after-before, r.Rows)
 	}
@@ -156,7 +156,7 @@ func (r *relayRounds) round(ctx context.Context, side string, send func(context.
 // would slow it down.
 func (in *installation) awaitStarted(ctx context.Context) error {
 	return in.until(ctx, roundTime, "not all events start", func() (bool, error) {
-		pending, err := in.count(ctx, "SELECT count(*) FROM event_outbox WHERE status = 'PENDING' AND source <> 'loop'")
+		pending, err := in.Count(ctx, "SELECT count(*) FROM event_outbox WHERE status = 'PENDING' AND source <> 'loop'")
 		return pending == 0, err
 	})
 }

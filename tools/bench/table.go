@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"herald/tools/testbed"
+	"herald/tools/rig"
 )
 
 // caseTime limits a case that sets no limit.
@@ -26,7 +26,7 @@ const previous = "previous"
 func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 	s, picked, err := parseTable(args, out)
 	if err == nil {
-		err = testbed.CheckServers("make bench")
+		err = rig.CheckServers("make bench")
 	}
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage)
 	if err == nil && s.Against != "" {
 		other := *stage
 		other.programs = filepath.Join(stage.programs, previous)
-		other.Leftovers = testbed.Leftovers{}
+		other.Leftovers = rig.Leftovers{}
 		defer func() { err = errors.Join(err, other.Remove()) }()
 		b, _, err = c.open(ctx, &other)
 	}

@@ -2,89 +2,57 @@ package main
 
 import (
 	"context"
-	"errors"
-	"sync"
+	"fmt"
+	"slices"
 	"time"
 
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
-	"golang.org/x/sync/errgroup"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflow/v1"
 
-	"herald/internal/notification"
-	"herald/workflows"
+	"herald/tools/rig"
 )
 
-// executions holds Temporal's statistics about closed workflows.
-type executions struct {
-	transitions, events float64 // average per workflow
-	closed              time.Time
-}
+// executions are workflows as Temporal lists them.
+type executions []*workflow.WorkflowExecutionInfo
 
-// callsAtOnce limits the benchmark's concurrent calls to Temporal.
-const callsAtOnce = 16
-
-// awaitClosed waits until workflows have closed.
-func awaitClosed(ctx context.Context, temporal client.Client, ids []string) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(callsAtOnce)
-	for _, id := range ids {
-		group.Go(func() error { return temporal.GetWorkflow(ctx, id, "").Get(ctx, nil) })
-	}
-	return group.Wait()
-}
-
-// describe returns the averages of the workflows, and the time when the last workflow closed.
-func describe(ctx context.Context, temporal client.Client, ids []string) (e executions, err error) {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(callsAtOnce)
-	var mu sync.Mutex
-	for _, id := range ids {
-		group.Go(func() error {
-			described, err := temporal.DescribeWorkflow(ctx, id, "")
-			if err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			info := described.RawResponse.GetWorkflowExecutionInfo()
-			e.transitions += float64(info.GetStateTransitionCount()) / float64(len(ids))
-			e.events += float64(info.GetHistoryLength()) / float64(len(ids))
-			if at := info.GetCloseTime().AsTime(); at.After(e.closed) {
-				e.closed = at
-			}
-			return nil
+// awaitClosed waits until at least n workflows have closed and none is open. Their ids begin with a
+// prefix: the id of one event, or what the ids of a round's events begin with.
+func (in *installation) awaitClosed(ctx context.Context, prefix string, n int) (closed executions, err error) {
+	err = in.until(ctx, roundTime, "not all workflows close", func() (bool, error) {
+		query := fmt.Sprintf("WorkflowId = '%[1]s' OR WorkflowId STARTS_WITH '%[1]s-'", prefix)
+		closed, err = rig.Workflows(ctx, in.Temporal, query)
+		open := slices.ContainsFunc(closed, func(w *workflow.WorkflowExecutionInfo) bool {
+			return w.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 		})
-	}
-	return e, group.Wait()
+		return len(closed) >= n && !open, err
+	})
+	return closed, err
 }
 
-// add adds both averages as figures. per names the thing that a workflow handles.
-func (e executions) add(f *figures, per string) {
-	f.add("state transitions per "+per, "", e.transitions)
-	f.add("history events per "+per, "", e.events)
+// with returns the workflows with one of the ids.
+func (e executions) with(ids []string) executions {
+	return slices.DeleteFunc(slices.Clone(e), func(w *workflow.WorkflowExecutionInfo) bool {
+		return !slices.Contains(ids, w.GetExecution().GetWorkflowId())
+	})
 }
 
-// describeBroadcast returns the counts for an event that was sent in batches over one channel,
-// divided by its deliveries. They include the workflows of the event, the lane and the batches.
-func describeBroadcast(ctx context.Context, temporal client.Client, eventID string, channel notification.Channel, deliveries int) (executions, error) {
-	if err := awaitClosed(ctx, temporal, []string{eventID}); err != nil {
-		return executions{}, err
-	}
-	ids := []string{eventID, workflows.LaneID(eventID, channel)}
-	for n := 1; ; n++ {
-		id := workflows.BatchID(eventID, channel, n)
-		_, err := temporal.DescribeWorkflow(ctx, id, "")
-		var none *serviceerror.NotFound
-		if errors.As(err, &none) {
-			break
+// end returns the time when the last workflow closed.
+func (e executions) end() (last time.Time) {
+	for _, w := range e {
+		if at := w.GetCloseTime().AsTime(); at.After(last) {
+			last = at
 		}
-		if err != nil {
-			return executions{}, err
-		}
-		ids = append(ids, id)
 	}
-	e, err := describe(ctx, temporal, ids)
-	e.transitions *= float64(len(ids)) / float64(deliveries)
-	e.events *= float64(len(ids)) / float64(deliveries)
-	return e, err
+	return last
+}
+
+// add adds both counts as figures, divided by n. per names the thing that the workflows handle.
+func (e executions) add(f *figures, per string, n int) {
+	var transitions, events float64
+	for _, w := range e {
+		transitions += float64(w.GetStateTransitionCount())
+		events += float64(w.GetHistoryLength())
+	}
+	f.add("state transitions per "+per, "", transitions/float64(n))
+	f.add("history events per "+per, "", events/float64(n))
 }

@@ -3,6 +3,7 @@ package demo
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,18 +22,16 @@ func Deviations(event example.ExpectedEvent, seen Observation, now time.Time) []
 	if !endedWell(event, seen, now) {
 		deviate("expected outcome %s, it is %s", event.Expect.Outcome, cmp.Or(seen.Outcome, "unknown"))
 	}
-	missing := map[string]bool{}
-	for who := range event.Expect.Recipients {
-		missing[who] = true
-	}
+	missing := maps.Clone(event.Expect.Recipients)
 	for _, r := range seen.Detail.Recipients {
 		who := r.Name()
-		if !missing[who] {
+		expected, isMissing := missing[who]
+		if !isMissing {
 			deviate("%s was told, but should not be", who)
 			continue
 		}
 		delete(missing, who)
-		for _, deviation := range recipientDeviations(event.Expect.Recipients[who], r, seen.Receipts, now) {
+		for _, deviation := range recipientDeviations(expected, r, seen.Receipts, now) {
 			deviate("%s %s", who, deviation)
 		}
 	}
@@ -66,7 +65,9 @@ func due(d report.RecipientDelivery, now time.Time) bool {
 
 // recipientDeviations returns the deviations of one recipient. With receipts, a channel that
 // has receipts must reach DELIVERED instead of SENT.
-func recipientDeviations(expected map[notification.Channel]example.ExpectedResult, r report.RecipientDetail, receipts bool, now time.Time) []string {
+func recipientDeviations(
+	expected map[notification.Channel]example.ExpectedResult, r report.RecipientDetail, receipts bool, now time.Time,
+) []string {
 	var deviations []string
 	for _, channel := range notification.Channels() {
 		want := expected[channel]
@@ -76,7 +77,8 @@ func recipientDeviations(expected map[notification.Channel]example.ExpectedResul
 		decision, delivery := r.Decisions[channel], r.Deliveries[channel]
 		switch {
 		case decision != want.Decision:
-			deviations = append(deviations, fmt.Sprintf("%s: expected %s, was decided %s", channel, cmp.Or(want.String(), "nothing"), cmp.Or(string(decision), "nothing")))
+			deviations = append(deviations, fmt.Sprintf("%s: expected %s, was decided %s",
+				channel, cmp.Or(want.String(), "nothing"), cmp.Or(string(decision), "nothing")))
 		case !isMet(want, delivery, now):
 			deviations = append(deviations, fmt.Sprintf("%s: expected %s, is %s", channel, want, describe(delivery)))
 		}

@@ -44,7 +44,7 @@ type Demo struct {
 	played  []example.ExpectedEvent        // events of the scenes, so far
 	readers map[string]string              // who has yet to read an event, such as CUSTOMER/42, by event id
 	told    map[string]notification.Status // last status passed to Changed, by delivery id
-	settled map[string]bool                // events that [Demo.look] does not read again, by id
+	settled []string                       // ids of events that [Demo.look] does not read again
 	ended   atomic.Int64
 }
 

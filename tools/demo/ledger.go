@@ -11,6 +11,7 @@ import (
 	"herald/internal/planner"
 	"herald/internal/report"
 	"herald/internal/suppression"
+	"herald/tools/rig"
 	"herald/tools/sandbox"
 )
 
@@ -32,15 +33,10 @@ func ledgerDeviations(details []report.EventDetail, entries []sandbox.Entry) []s
 			expected[d.DeliveryID] = sent
 		}
 	}
-	accepted := map[string]int{}
-	for _, entry := range entries {
-		if entry.Accepted {
-			accepted[entry.DeliveryID]++
-		}
-	}
+	accepted := rig.ByDelivery(entries)
 	var deviations []string
 	for id, want := range expected {
-		if got := accepted[id]; got != want {
+		if got := len(accepted[id]); got != want {
 			deviations = append(deviations, fmt.Sprintf("%s: by the database the provider accepted %d messages, by the ledger %d", id, want, got))
 		}
 	}

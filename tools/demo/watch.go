@@ -10,6 +10,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/report"
 	"herald/tools/example"
+	"herald/tools/rig"
 )
 
 // watchInterval is the time between two reads of the deliveries.
@@ -22,20 +23,8 @@ var errUnsettled = fmt.Errorf("some deliveries have not ended within %s", Settle
 func (d *Demo) watch(ctx context.Context) error {
 	settle, cancel := context.WithTimeoutCause(ctx, SettleTimeout, errUnsettled)
 	defer cancel()
-	ticker := time.NewTicker(watchInterval)
-	defer ticker.Stop()
 	horizon := time.Now().Add(SettleTimeout)
-	for {
-		settled, err := d.look(ctx, horizon)
-		if settled || err != nil {
-			return err
-		}
-		select {
-		case <-settle.Done():
-			return context.Cause(settle)
-		case <-ticker.C:
-		}
-	}
+	return rig.Await(settle, watchInterval, func() (bool, error) { return d.look(ctx, horizon) })
 }
 
 // look calls Changed for each changed delivery, and reports whether all events are settled. It does
@@ -44,7 +33,7 @@ func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 	settled := true
 	var details []report.EventDetail
 	for _, event := range d.expected() {
-		if d.settled[event.ID(d.Run)] {
+		if slices.Contains(d.settled, event.ID(d.Run)) {
 			continue
 		}
 		detail, err := report.Reader{Pool: d.Explainer.DB.Pool}.EventDetail(ctx, event.ID(d.Run), everybody, 0)
@@ -56,7 +45,7 @@ func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 			return false, err
 		}
 		if isSettled(event, detail, horizon) && d.answered(detail) {
-			d.settle(detail)
+			d.settled = append(d.settled, detail.EventID)
 		} else {
 			settled = false
 		}
@@ -71,13 +60,6 @@ func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 	}
 	rows, err := d.Services.rows(ctx, d.Explainer.DB, d.Run)
 	return !slices.ContainsFunc(rows, func(row ServiceRow) bool { return row.Pending }), err
-}
-
-func (d *Demo) settle(detail report.EventDetail) {
-	if d.settled == nil {
-		d.settled = map[string]bool{}
-	}
-	d.settled[detail.EventID] = true
 }
 
 // isSettled reports whether nothing more will happen to an event soon: it has ended, or its

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"herald/internal/config/version"
-	"herald/tools/testbed"
+	"herald/tools/link"
+	"herald/tools/rig"
 )
 
 // messageTimeout is the default limit of a call to a provider, as of EMAIL_TIMEOUT.
@@ -25,18 +26,18 @@ func run(ctx context.Context, args []string, out io.Writer) (passed bool, err er
 	if err != nil {
 		return false, err
 	}
-	if err := testbed.CheckServers("make drill"); err != nil {
+	if err := rig.CheckServers("make drill"); err != nil {
 		return false, err
 	}
 	say := func(format string, args ...any) {
 		fmt.Fprintf(out, time.Now().Format("15:04:05 ")+format+"\n", args...)
 	}
 	say("seed %d", s.seed)
-	in, err := testbed.NewInstallation(ctx, "drill", s.bin)
+	in, err := rig.NewInstallation(ctx, "drill", s.bin)
 	if err != nil {
 		return false, err
 	}
-	stage := &stage{Installation: in, ordinary: ordinary}
+	stage := &stage{Installation: in, ordinary: ordinary, links: map[string][]*link.Link{}}
 	if s.lossy {
 		stage.ordinary = lossy
 	}
@@ -72,7 +73,10 @@ func disruptUnderLoad(ctx context.Context, s settings, stage *stage, say func(st
 	r := report{settings: s, version: version.Read().String()}
 	near, far := stage.lanes(s.commands)
 	r.without = stage.without
-	load := &load{db: stage.DB, prefix: stage.events(), random: source(s.seed, 0), profile: s.profile, rate: s.rate, people: s.people, grace: messageTimeout + 2*longestFault}
+	load := &load{
+		Load: rig.Load{DB: stage.DB, Orders: "drill.orders"}, prefix: stage.events(), random: source(s.seed, 0),
+		profile: s.profile, rate: s.rate, people: s.people, grace: messageTimeout + 2*longestFault,
+	}
 	lanes := []*lane{{near, source(s.seed, 1)}, {far, source(s.seed, 2)}}
 
 	group, supervised := errgroup.WithContext(ctx)

@@ -20,25 +20,17 @@ func (s *stage) gather(ctx context.Context, load *load) (e evidence, err error) 
 	if err := s.each(ctx, "SELECT event_id FROM drill.orders", []any{&id}, func() { committed[id] = true }); err != nil {
 		return e, err
 	}
-	e.Events = load.settle(committed)
+	load.settle(committed)
+	e.Events, e.Rows, e.Deliveries = load.Events, map[string]eventRow{}, map[string]deliveryRow{}
 	var errs [5]error
-	e.Accepted, errs[0] = s.accepted(ctx)
-	e.Tables, errs[1] = s.readTables(ctx)
+	e.Ledger, errs[0] = s.Sandbox.Entries(ctx, time.Time{})
+	errs[1] = s.readTables(ctx, e)
 	e.Open, errs[2] = s.open(ctx)
 	e.Published, errs[3] = s.readQueue()
 	if s.hasTopic {
 		e.Topic, errs[4] = s.readTopic(ctx)
 	}
 	return e, errors.Join(errs[:]...)
-}
-
-// accepted returns the messages that the providers accepted.
-func (s *stage) accepted(ctx context.Context) (all []accepted, err error) {
-	entries, err := s.Sandbox.Accepted(ctx, time.Time{})
-	for _, entry := range entries {
-		all = append(all, accepted{entry.Time, entry.DeliveryID, entry.Recipient, entry.Body + entry.Text})
-	}
-	return all, err
 }
 
 // each scans each row into the same variables, and calls do.
@@ -48,27 +40,32 @@ func (s *stage) each(ctx context.Context, sql string, scan []any, do func()) err
 	return err
 }
 
-func (s *stage) readTables(ctx context.Context) (tables, error) {
-	t := tables{Events: map[string]eventRow{}, Deliveries: map[string]deliveryRow{}}
+func (s *stage) readTables(ctx context.Context, into evidence) error {
 	var id string
 	var e eventRow
 	var d deliveryRow
 	err := s.each(ctx, `
 		SELECT o.event_id, o.status, coalesce(p.status, ''), coalesce(p.outcome, '')
 		FROM   event_outbox o
-		LEFT JOIN processed_event p USING (event_id)`, []any{&id, &e.Outbox, &e.Processed, &e.Outcome}, func() { t.Events[id] = e })
+		LEFT JOIN processed_event p USING (event_id)`, []any{&id, &e.Outbox, &e.Processed, &e.Outcome}, func() { into.Rows[id] = e })
 	if err != nil {
-		return t, err
+		return err
 	}
-	return t, s.each(ctx, `
+	return s.each(ctx, `
 		SELECT n.delivery_id, n.status, a.calls, a.again
 		FROM   notification n,
 		LATERAL (
 			SELECT count(*) FILTER (WHERE outcome IN ('SENT', 'LOST', 'AMBIGUOUS')) AS calls,
-			       count(*) FILTER (WHERE EXISTS (SELECT FROM delivery_attempt b WHERE b.delivery_id = a.delivery_id AND b.outcome = 'SENT' AND b.ended_at < a.started_at)) AS again
+			       count(*) FILTER (WHERE EXISTS (
+			           SELECT
+			           FROM   delivery_attempt b
+			           WHERE  b.delivery_id = a.delivery_id
+			           AND    b.outcome = 'SENT'
+			           AND    b.ended_at < a.started_at
+			       )) AS again
 			FROM   delivery_attempt a
 			WHERE  a.delivery_id = n.delivery_id
-		) a`, []any{&id, &d.Status, &d.Calls, &d.Again}, func() { t.Deliveries[id] = d })
+		) a`, []any{&id, &d.Status, &d.Calls, &d.Again}, func() { into.Deliveries[id] = d })
 }
 
 // attempts returns the number of attempts by outcome.
@@ -76,5 +73,6 @@ func (s *stage) attempts(ctx context.Context) (map[notification.AttemptOutcome]i
 	counts := map[notification.AttemptOutcome]int{}
 	var outcome notification.AttemptOutcome
 	var n int
-	return counts, s.each(ctx, "SELECT coalesce(outcome, 'OPEN'), count(*) FROM delivery_attempt GROUP BY 1", []any{&outcome, &n}, func() { counts[outcome] = n })
+	const query = "SELECT coalesce(outcome, 'OPEN'), count(*) FROM delivery_attempt GROUP BY 1"
+	return counts, s.each(ctx, query, []any{&outcome, &n}, func() { counts[outcome] = n })
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"herald/outbox"
+	"herald/tools/rig"
 )
 
 // profile is a pattern of load over time.
@@ -22,14 +22,20 @@ type profile struct {
 }
 
 var profiles = []profile{
-	{"steady", "the same rate all the time, a broadcast every two minutes", func(_ int, rate float64) float64 { return rate }, 2 * time.Minute},
-	{"burst", "nothing for nine seconds, then ten seconds' worth at once; a broadcast every two minutes", func(second int, rate float64) float64 {
-		if second%10 == 9 {
-			return 10 * rate
-		}
-		return 0
-	}, 2 * time.Minute},
-	{"broadcast", "half the rate, and a broadcast every 30 seconds", func(_ int, rate float64) float64 { return rate / 2 }, 30 * time.Second},
+	{"steady", "the same rate all the time, a broadcast every two minutes", steadily(1), 2 * time.Minute},
+	{"burst", "nothing for nine seconds, then ten seconds' worth at once; a broadcast every two minutes", atOnce, 2 * time.Minute},
+	{"broadcast", "half the rate, and a broadcast every 30 seconds", steadily(0.5), 30 * time.Second},
+}
+
+func steadily(share float64) func(int, float64) float64 {
+	return func(_ int, rate float64) float64 { return share * rate }
+}
+
+func atOnce(second int, rate float64) float64 {
+	if second%10 == 9 {
+		return 10 * rate
+	}
+	return 0
 }
 
 // The drill's directory. Each restaurant has staffOf people.
@@ -46,16 +52,19 @@ func setUp(ctx context.Context, db *pgxpool.Pool, hooks string, people int) erro
 		CREATE SCHEMA drill;
 		CREATE TABLE drill.orders (event_id text PRIMARY KEY);
 		INSERT INTO recipient (user_type, user_id, name, email, phone, webhook_url)
-		SELECT 'CUSTOMER', n::text, 'c' || n, 'c' || n || '@example.com', '+120255501' || lpad(n::text, 2, '0'), '%[1]s/hooks/c' || n FROM generate_series(1, %[2]d) n;
+		SELECT 'CUSTOMER', n::text, 'c' || n, 'c' || n || '@example.com', '+120255501' || lpad(n::text, 2, '0'), '%[1]s/hooks/c' || n
+		FROM   generate_series(1, %[2]d) n;
 		INSERT INTO recipient_device (user_type, user_id, token) SELECT 'CUSTOMER', n::text, 'device-c' || n FROM generate_series(1, %[2]d) n;
 		INSERT INTO recipient (user_type, user_id, name, email)
 		SELECT 'RESTAURANT_USER', n::text, 's' || n, 's' || n || '@example.com' FROM generate_series(1, %[3]d * %[4]d + %[5]d) n;
-		INSERT INTO recipient_device (user_type, user_id, token) SELECT 'RESTAURANT_USER', n::text, 'device-s' || n FROM generate_series(1, %[3]d * %[4]d) n;
+		INSERT INTO recipient_device (user_type, user_id, token)
+		SELECT 'RESTAURANT_USER', n::text, 'device-s' || n FROM generate_series(1, %[3]d * %[4]d) n;
 		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
 		SELECT 'RESTAURANT', CASE WHEN n <= %[3]d * %[4]d THEN ((n - 1) / %[4]d + 1)::text ELSE '%[6]s' END, 'RESTAURANT_USER', n::text, 'WAITER'
 		FROM   generate_series(1, %[3]d * %[4]d + %[5]d) n;
 		INSERT INTO event_type_channel_routing (event_type, channel_type)
-		VALUES ('ORDER', 'EMAIL'), ('ORDER', 'SMS'), ('ORDER', 'PUSH'), ('ORDER', 'WEBHOOK'), ('TABLE', 'EMAIL'), ('TABLE', 'PUSH'), ('NEWS', 'EMAIL');
+		VALUES ('ORDER', 'EMAIL'), ('ORDER', 'SMS'), ('ORDER', 'PUSH'), ('ORDER', 'WEBHOOK'),
+		       ('TABLE', 'EMAIL'), ('TABLE', 'PUSH'), ('NEWS', 'EMAIL');
 		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path)
 		VALUES ('VISIT', 'EMAIL', 'DELAYED', 'at'), ('VISIT', 'SMS', 'DELAYED', 'at');
 		INSERT INTO notification_template (title, body) VALUES ('Drill', 'For {{.recipient.name}}; event {{.payload.event}};')`,
@@ -65,15 +74,15 @@ func setUp(ctx context.Context, db *pgxpool.Pool, hooks string, people int) erro
 
 // load writes business transactions, and records them.
 type load struct {
-	db      *pgxpool.Pool
+	rig.Load
+
 	prefix  string // of the ids of events
 	random  *rand.Rand
 	profile profile
 	rate    float64
 	people  int           // that a broadcast reaches
-	grace   time.Duration // as in [event]
+	grace   time.Duration // as in [rig.Event]
 
-	events  []*event
 	cancels []cancel // that are due later
 }
 
@@ -81,7 +90,7 @@ type load struct {
 type cancel struct {
 	at    time.Time
 	due   time.Time // when its messages begin; zero: at once
-	event *event
+	event *rig.Event
 }
 
 // writeTimeout limits one business transaction. After a time-out, it is unknown until the end of the run
@@ -99,7 +108,7 @@ func (l *load) run(ctx context.Context) {
 		}
 		if time.Since(began) > news {
 			news += l.profile.broadcasts
-			l.commit(ctx, l.broadcast(), nil)
+			l.commit(ctx, l.broadcast())
 		}
 		l.takeBack(ctx, time.Now())
 		select {
@@ -115,94 +124,90 @@ func (l *load) run(ctx context.Context) {
 func (l *load) write(ctx context.Context, n int) {
 	switch {
 	case n < 45:
-		l.commit(ctx, l.order(), nil)
+		l.commit(ctx, l.order())
 	case n < 65:
-		l.commit(ctx, l.table(), nil)
+		l.commit(ctx, l.table())
 	case n < 75: // a visit that takes place
-		l.commit(ctx, l.visit(time.Now().Add(visitIn)), nil)
+		l.commit(ctx, l.visit(time.Now().Add(visitIn)))
 	case n < 85: // a visit that is cancelled before its reminder is due
 		due := time.Now().Add(visitIn)
 		visit := l.visit(due)
-		l.commit(ctx, visit, nil)
-		l.cancels = append(l.cancels, cancel{time.Now().Add(time.Duration(1+l.random.IntN(4)) * time.Second), due, visit.event})
+		l.commit(ctx, visit)
+		l.cancels = append(l.cancels, cancel{time.Now().Add(time.Duration(1+l.random.IntN(4)) * time.Second), due, visit})
 	case n < 90: // an order that is cancelled in the transaction that writes it
-		l.commit(ctx, l.order(), l.off)
+		order := l.order()
+		if l.commit(ctx, order, l.off(order)) == nil {
+			order.CancelledAt = time.Now()
+		}
 	case n < 95: // an order that is cancelled while it is being sent
 		order := l.order()
-		l.commit(ctx, order, nil)
-		l.cancels = append(l.cancels, cancel{time.Now(), time.Time{}, order.event})
+		l.commit(ctx, order)
+		l.cancels = append(l.cancels, cancel{time.Now(), time.Time{}, order})
 	default:
-		l.rollBack(ctx, l.order())
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+		defer cancel()
+		_ = l.RollBack(ctx, l.order()) // a failure is a rollback too
 	}
 }
 
-// draft is an event before it is written.
-type draft struct {
-	event *event
-	row   outbox.Event
-}
-
-func (l *load) draft(eventType, aggregateType, aggregateID string) draft {
-	e := &event{ID: fmt.Sprintf("%s%d", l.prefix, len(l.events)+1)}
-	l.events = append(l.events, e)
-	return draft{e, outbox.Event{ID: e.ID, Type: eventType, AggregateType: aggregateType, AggregateID: aggregateID, Payload: map[string]string{"event": e.ID}}}
-}
-
-// asks adds a person's message over a channel to the messages that the event asks for.
-func (d draft) asks(who, user, channel, address string) {
-	name := map[string]string{"customer": "c", "staff": "s"}[who] + user
-	d.event.Messages = append(d.event.Messages, wanted{
-		Delivery: fmt.Sprintf("%s-%s%s-%s", d.event.ID, who, user, channel),
-		Address:  strings.ReplaceAll(address, "NAME", name),
-		Text:     fmt.Sprintf("For %s; event %s;", name, d.event.ID),
+func (l *load) add(eventType, aggregateType, aggregateID string) *rig.Event {
+	id := fmt.Sprintf("%s%d", l.prefix, len(l.Events)+1)
+	return l.Add(outbox.Event{
+		ID: id, Type: eventType, AggregateType: aggregateType, AggregateID: aggregateID, Payload: map[string]string{"event": id},
 	})
 }
 
-func (l *load) order() draft {
-	n := 1 + l.random.IntN(customers)
-	d := l.draft("ORDER", "CUSTOMER", fmt.Sprint(n))
-	d.asks("customer", fmt.Sprint(n), "EMAIL", "NAME@example.com")
-	d.asks("customer", fmt.Sprint(n), "SMS", fmt.Sprintf("+120255501%02d", n))
-	d.asks("customer", fmt.Sprint(n), "PUSH", "device-NAME")
-	d.asks("customer", fmt.Sprint(n), "WEBHOOK", "/hooks/NAME")
-	return d
+// ask adds a person's message over a channel to the messages that the event asks for.
+func ask(e *rig.Event, who, user, channel, address string) {
+	name := map[string]string{"customer": "c", "staff": "s"}[who] + user
+	e.Ask(who+user, channel, strings.ReplaceAll(address, "NAME", name), fmt.Sprintf("For %s; event %s;", name, e.ID))
 }
 
-func (l *load) table() draft {
+func (l *load) order() *rig.Event {
+	n := 1 + l.random.IntN(customers)
+	e := l.add("ORDER", "CUSTOMER", fmt.Sprint(n))
+	ask(e, "customer", fmt.Sprint(n), "EMAIL", "NAME@example.com")
+	ask(e, "customer", fmt.Sprint(n), "SMS", fmt.Sprintf("+120255501%02d", n))
+	ask(e, "customer", fmt.Sprint(n), "PUSH", "device-NAME")
+	ask(e, "customer", fmt.Sprint(n), "WEBHOOK", "/hooks/NAME")
+	return e
+}
+
+func (l *load) table() *rig.Event {
 	restaurant := l.random.IntN(restaurants)
-	d := l.draft("TABLE", "RESTAURANT", fmt.Sprint(restaurant+1))
+	e := l.add("TABLE", "RESTAURANT", fmt.Sprint(restaurant+1))
 	for n := range staffOf {
-		d.asks("staff", fmt.Sprint(restaurant*staffOf+n+1), "EMAIL", "NAME@example.com")
-		d.asks("staff", fmt.Sprint(restaurant*staffOf+n+1), "PUSH", "device-NAME")
+		ask(e, "staff", fmt.Sprint(restaurant*staffOf+n+1), "EMAIL", "NAME@example.com")
+		ask(e, "staff", fmt.Sprint(restaurant*staffOf+n+1), "PUSH", "device-NAME")
 	}
-	return d
+	return e
 }
 
 // visitIn is the time until a reminder is due. It is longer than the time until the cancellation.
 const visitIn = 15 * time.Second
 
-func (l *load) visit(due time.Time) draft {
+func (l *load) visit(due time.Time) *rig.Event {
 	n := 1 + l.random.IntN(customers)
-	d := l.draft("VISIT", "CUSTOMER", fmt.Sprint(n))
-	d.row.Payload = map[string]string{"event": d.event.ID, "at": due.UTC().Format(time.RFC3339Nano)}
-	d.asks("customer", fmt.Sprint(n), "EMAIL", "NAME@example.com")
-	d.asks("customer", fmt.Sprint(n), "SMS", fmt.Sprintf("+120255501%02d", n))
-	return d
+	e := l.add("VISIT", "CUSTOMER", fmt.Sprint(n))
+	e.Payload = map[string]string{"event": e.ID, "at": due.UTC().Format(time.RFC3339Nano)}
+	ask(e, "customer", fmt.Sprint(n), "EMAIL", "NAME@example.com")
+	ask(e, "customer", fmt.Sprint(n), "SMS", fmt.Sprintf("+120255501%02d", n))
+	return e
 }
 
-func (l *load) broadcast() draft {
-	d := l.draft("NEWS", "RESTAURANT", crowd)
+func (l *load) broadcast() *rig.Event {
+	e := l.add("NEWS", "RESTAURANT", crowd)
 	for n := range l.people {
-		d.asks("staff", fmt.Sprint(restaurants*staffOf+n+1), "EMAIL", "NAME@example.com")
+		ask(e, "staff", fmt.Sprint(restaurants*staffOf+n+1), "EMAIL", "NAME@example.com")
 	}
-	return d
+	return e
 }
 
 // off returns an event that cancels another event.
-func (l *load) off(target *event) draft {
-	d := l.draft("CALLED_OFF", "CUSTOMER", "1")
-	d.row.Cancels, target.CancelledBy = target.ID, d.event.ID
-	return d
+func (l *load) off(target *rig.Event) *rig.Event {
+	e := l.add("CALLED_OFF", "CUSTOMER", "1")
+	e.Cancels, target.CancelledBy = target.ID, e.ID
+	return e
 }
 
 // takeBack writes the cancellations that are due.
@@ -212,7 +217,7 @@ func (l *load) takeBack(ctx context.Context, now time.Time) {
 		if !due(c) {
 			continue
 		}
-		if l.commit(ctx, l.off(c.event), nil) != nil {
+		if l.commit(ctx, l.off(c.event)) != nil {
 			continue
 		}
 		if c.event.CancelledAt = time.Now(); c.due.Before(c.event.CancelledAt) {
@@ -222,54 +227,21 @@ func (l *load) takeBack(ctx context.Context, now time.Time) {
 	l.cancels = slices.DeleteFunc(l.cancels, due)
 }
 
-// commit writes an event with a business row. Unless off is nil, the same transaction has an event that
-// cancels it. After an error, the transaction may still be committed: [load.settle] finds out.
-func (l *load) commit(ctx context.Context, d draft, off func(*event) draft) error {
-	rows := []outbox.Event{d.row}
-	if off != nil {
-		rows = append(rows, off(d.event).row)
-	}
-	err := l.transaction(ctx, rows, true)
-	if off != nil && err == nil {
-		d.event.CancelledAt = time.Now()
-	}
-	return err
-}
-
-func (l *load) rollBack(ctx context.Context, d draft) {
-	_ = l.transaction(ctx, []outbox.Event{d.row}, false) // a failure is a rollback too
-}
-
-func (l *load) transaction(ctx context.Context, rows []outbox.Event, commit bool) error {
+// commit writes events, also after the end of the run.
+func (l *load) commit(ctx context.Context, events ...*rig.Event) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	tx, err := l.db.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	for _, row := range rows {
-		if _, err := tx.Exec(ctx, "INSERT INTO drill.orders (event_id) VALUES ($1)", row.ID); err != nil {
-			return err
-		}
-	}
-	if err := outbox.Insert(ctx, tx, rows...); err != nil || !commit {
-		return err
-	}
-	return tx.Commit(ctx)
+	_, err := l.Commit(ctx, events...)
+	return err
 }
 
 // settle finds out which transactions were committed, by their business rows. An event is not cancelled if
 // its cancelling event was not committed.
-func (l *load) settle(committed map[string]bool) []event {
-	events := make([]event, len(l.events))
-	for i, e := range l.events {
+func (l *load) settle(committed map[string]bool) {
+	for _, e := range l.Events {
 		e.Committed = committed[e.ID]
 		if !committed[e.CancelledBy] {
 			e.CancelledBy, e.CancelledAt = "", time.Time{}
 		}
-		events[i] = *e
 	}
-	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.ID, b.ID) })
-	return events
 }

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"context"
-
-	"herald/tools/link"
-)
+import "context"
 
 // ordinary makes the sandbox as slow as a provider, so that messages are in flight during a crash.
 const ordinary = `{"latency":"150ms"}`
@@ -27,7 +23,7 @@ var providerFaults = []struct{ kind, fault string }{
 // fails while a server does.
 func (s *stage) lanes(commands commands) (near, far []fault) {
 	for _, p := range s.programs {
-		near = append(near, p.faults()...)
+		near = append(append(near, linkFaults(p.name, s.links[p.name])...), p.faults()...)
 	}
 	for _, channel := range channels {
 		for _, f := range providerFaults {
@@ -38,17 +34,8 @@ func (s *stage) lanes(commands commands) (near, far []fault) {
 		if server.name == "kafka" && !s.hasTopic {
 			continue
 		}
-		var links []*link.Link
-		for _, p := range s.programs {
-			if l := p.links[server.name]; l != nil {
-				links = append(links, l)
-			}
-		}
-		if server.name == "kafka" && s.kafka != nil {
-			links = append(links, s.kafka)
-		}
 		faults, without := commands.faults(server.name)
-		far = append(append(far, linkFaults(server.name, links)...), faults...)
+		far = append(append(far, linkFaults(server.name, s.links[server.name])...), faults...)
 		s.without = append(s.without, without...)
 	}
 	return near, far

@@ -7,18 +7,16 @@ import (
 	"syscall"
 	"time"
 
-	"herald/tools/link"
-	"herald/tools/testbed"
+	"herald/tools/rig"
 )
 
 // program is a worker or the gateway. It is restarted when it ends, as by a supervisor.
 type program struct {
 	name  string
-	start func() (*testbed.Process, error)
-	links map[string]*link.Link // to the servers
+	start func() (*rig.Process, error)
 
 	mu      sync.Mutex
-	process *testbed.Process
+	process *rig.Process
 	down    bool     // killed by a fault
 	ends    []string // the last output each time the program ended by itself
 }
@@ -72,13 +70,10 @@ func (p *program) stop(context.Context) error {
 	return nil
 }
 
-// faults returns the faults of the program.
+// faults returns the faults of the program, without faults of its links.
 func (p *program) faults() []fault {
-	var links []*link.Link
-	for _, l := range p.links {
-		links = append(links, l)
+	return []fault{
+		{p.name, "kill", p.kill, p.up},
+		{p.name, "freeze", p.signal(syscall.SIGSTOP), p.signal(syscall.SIGCONT)},
 	}
-	return append(linkFaults(p.name, links),
-		fault{p.name, "kill", p.kill, p.up},
-		fault{p.name, "freeze", p.signal(syscall.SIGSTOP), p.signal(syscall.SIGCONT)})
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"herald/tools/link"
-	"herald/tools/testbed"
+	"herald/tools/rig"
 )
 
 // serverNames are the servers, by the setting with their address.
@@ -47,7 +47,7 @@ func shell(command string) func(context.Context) error {
 		if command == "" {
 			return nil
 		}
-		return testbed.Run(ctx, nil, "sh", "-c", command)
+		return rig.Run(ctx, nil, "sh", "-c", command)
 	}
 }
 

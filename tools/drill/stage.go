@@ -2,27 +2,25 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
 
 	"herald/tools/link"
-	"herald/tools/sandbox"
-	"herald/tools/testbed"
+	"herald/tools/rig"
 )
 
 // stage is an installation of Herald to disrupt: two workers, a gateway and the sandbox, with a
 // database, a vhost and a topic on the servers of the environment.
 type stage struct {
-	*testbed.Installation
+	*rig.Installation
 
 	ordinary string // fault of the providers outside the drill's faults, in JSON
 	hasTopic bool
-	kafka    *link.Link // listens at the address that the broker advertises; nil: none
-	gateway  string     // host:port
+	gateway  string // host:port
 	programs []*program
-	without  []string // faults that are impossible here, with the reason
+	links    map[string][]*link.Link // by the name of their program, and by the name of their server
+	without  []string                // faults that are impossible here, with the reason
 }
 
 // defaults are settings that your environment overrides. They give messages enough attempts to survive
@@ -36,10 +34,10 @@ var defaults = []string{
 
 // build creates the data, and starts the programs.
 func (s *stage) build(ctx context.Context, people int, kafkaLink string) (err error) {
-	if s.gateway, err = testbed.FreeAddress(); err != nil {
+	if s.gateway, err = rig.FreeAddress(); err != nil {
 		return err
 	}
-	if _, err := s.StartSandbox(ctx, "--gateway", "http://"+s.gateway, "--receipts", `{"delay":"300ms"}`); err != nil {
+	if err := s.StartSandbox(ctx, "--gateway", "http://"+s.gateway, "--receipts", `{"delay":"300ms"}`); err != nil {
 		return err
 	}
 	for _, channel := range channels {
@@ -48,9 +46,6 @@ func (s *stage) build(ctx context.Context, people int, kafkaLink string) (err er
 		}
 	}
 	if err := s.configure(ctx); err != nil {
-		return err
-	}
-	if err := s.Starter(ctx, "migrate", "up"); err != nil {
 		return err
 	}
 	if err := setUp(ctx, s.DB, s.Sandbox.URL, people); err != nil {
@@ -68,18 +63,15 @@ func (s *stage) build(ctx context.Context, people int, kafkaLink string) (err er
 // configure sets the environment of the programs.
 func (s *stage) configure(ctx context.Context) error {
 	key, err := s.Sandbox.PublicKey(ctx)
-	host := strings.TrimPrefix(s.Sandbox.URL, "http://")
 	s.Env = append(append(slices.Clone(defaults), s.Env...),
-		"SENDGRID_WEBHOOK_PUBLIC_KEY="+key, "FCM_BASE_URL="+s.Sandbox.URL+"/v1", "FCM_PROJECT_ID=herald-drill", "GOOGLE_APPLICATION_CREDENTIALS=",
-		"WEBHOOK_ALLOWED_HOSTS="+host, "WEBHOOK_SECRET="+sandbox.WebhookSecret, "SLACK_ALLOWED_HOSTS="+host,
-		"EMAIL_PROVIDERS=sendgrid", "SMS_PROVIDERS=twilio", "PUSH_PROVIDERS=fcm",
+		"SENDGRID_WEBHOOK_PUBLIC_KEY="+key, "EMAIL_PROVIDERS=sendgrid", "SMS_PROVIDERS=twilio", "PUSH_PROVIDERS=fcm",
 		"PUBLIC_URL=http://"+s.gateway, "GATEWAY_HTTP_ADDR="+s.gateway,
-		"AUTH_ISSUER=https://example.com", "AUTH_AUDIENCE=herald", "AUTH_HS256_SECRET="+testbed.Secret, "AUTH_JWKS_URL=")
+		"AUTH_ISSUER=https://example.com", "AUTH_AUDIENCE=herald", "AUTH_HS256_SECRET="+rig.Secret, "AUTH_JWKS_URL=")
 	return err
 }
 
 // sendToKafka creates the topic, and opens a link at the address that the broker advertises.
-func (s *stage) sendToKafka(ctx context.Context, address string) (err error) {
+func (s *stage) sendToKafka(ctx context.Context, address string) error {
 	broker, _, _ := strings.Cut(os.Getenv("KAFKA_BROKERS"), ",")
 	switch {
 	case broker == "":
@@ -88,17 +80,13 @@ func (s *stage) sendToKafka(ctx context.Context, address string) (err error) {
 	case address == "":
 		s.without = append(s.without, "cut and slow kafka: clients connect to the addresses that brokers name, see --kafka-link")
 	default:
-		if s.kafka, err = link.At(address, broker); err != nil {
+		l, err := link.At(address, broker)
+		if err != nil {
 			return err
 		}
-		s.Data.AtEnd(func(context.Context) error { s.kafka.Close(); return nil })
+		s.Data.AtEnd(func(context.Context) error { l.Close(); return nil })
+		s.links["kafka"] = []*link.Link{l}
 	}
 	s.hasTopic = true
-	if err := s.Data.CreateTopic(ctx, s.topic(), 1); err != nil {
-		return err
-	}
-	if err := s.Sources(fmt.Sprintf("- { name: lifecycle, poll_interval: 500ms, kafka: { topic: %s } }\n", s.topic())); err != nil {
-		return err
-	}
-	return s.Starter(ctx, "source", "migrate", "lifecycle")
+	return s.SendLifecycle(ctx, 1, "poll_interval: 500ms, ")
 }

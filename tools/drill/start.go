@@ -6,15 +6,14 @@ import (
 	"os"
 	"strings"
 
-	"herald/tools/link"
-	"herald/tools/testbed"
+	"herald/tools/rig"
 )
 
 // startPrograms starts the workers, the gateway and the pollers.
 func (s *stage) startPrograms(ctx context.Context) error {
 	var ready []string
 	for _, name := range []string{"worker 1", "worker 2", "gateway"} {
-		admin, err := testbed.FreeAddress()
+		admin, err := rig.FreeAddress()
 		if err != nil {
 			return err
 		}
@@ -30,7 +29,7 @@ func (s *stage) startPrograms(ctx context.Context) error {
 		ready = append(ready, "http://"+admin+"/readyz")
 	}
 	for i, url := range ready {
-		if err := testbed.AwaitAnswer(ctx, url, s.programs[i].process); err != nil {
+		if err := rig.AwaitAnswer(ctx, url, s.programs[i].process); err != nil {
 			return err
 		}
 	}
@@ -39,7 +38,7 @@ func (s *stage) startPrograms(ctx context.Context) error {
 
 // program returns a program whose connections to the servers go over links.
 func (s *stage) program(name, admin string) (*program, error) {
-	p := &program{name: name, links: map[string]*link.Link{}}
+	p := &program{name: name}
 	env := append(append([]string{}, s.Env...), "WORKER_HTTP_ADDR="+admin, "GATEWAY_ADMIN_ADDR="+admin)
 	values := map[string]string{"DATABASE_URL": s.Database, "RABBITMQ_URL": s.VHost}
 	for _, server := range serverNames[:3] { // Kafka's clients connect to the address that the broker names
@@ -55,10 +54,10 @@ func (s *stage) program(name, admin string) (*program, error) {
 			continue
 		}
 		s.Running.AtEnd(func(context.Context) error { l.Close(); return nil })
-		p.links[server.name] = l
+		s.links[name], s.links[server.name] = append(s.links[name], l), append(s.links[server.name], l)
 		env = append(env, server.setting+"="+over)
 	}
 	path := s.Program(strings.Fields(name)[0])
-	p.start = func() (*testbed.Process, error) { return testbed.Start(env, path) }
+	p.start = func() (*rig.Process, error) { return rig.Start(env, path) }
 	return p, nil
 }

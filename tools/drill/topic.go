@@ -7,10 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"herald/tools/testbed"
+	"herald/tools/rig"
 )
-
-func (s *stage) topic() string { return s.Name + "-lifecycle" }
 
 // topicTime limits the reading of the topic.
 const topicTime = 30 * time.Second
@@ -20,11 +18,11 @@ const topicTime = 30 * time.Second
 func (s *stage) readTopic(ctx context.Context) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, topicTime)
 	defer cancel()
-	var rows int
-	if err := s.DB.QueryRow(ctx, "SELECT count(*) FROM lifecycle_event WHERE sent").Scan(&rows); err != nil {
+	rows, err := s.Count(ctx, "SELECT count(*) FROM lifecycle_event WHERE sent")
+	if err != nil {
 		return nil, err
 	}
-	client, err := testbed.DialKafka(kgo.ConsumeTopics(s.topic()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	client, err := rig.DialKafka(kgo.ConsumeTopics(s.Topic("lifecycle")), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		return nil, err
 	}

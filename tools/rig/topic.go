@@ -1,4 +1,4 @@
-package testbed
+package rig
 
 import (
 	"context"
@@ -21,6 +21,22 @@ func DialKafka(options ...kgo.Opt) (*kgo.Client, error) {
 		return nil, errors.New("KAFKA_BROKERS is not set: run `make up`")
 	}
 	return kgo.NewClient(append(options, kgo.SeedBrokers(strings.Split(brokers, ",")...))...)
+}
+
+// Topic returns the name of an installation's topic.
+func (in *Installation) Topic(name string) string { return in.Name + "-" + name }
+
+// SendLifecycle creates a topic for Herald's lifecycle events, and lists them in OUTBOX_SOURCES, with
+// settings such as "poll_interval: 1s, ".
+func (in *Installation) SendLifecycle(ctx context.Context, partitions int, settings string) error {
+	topic := in.Topic("lifecycle")
+	if err := in.Data.CreateTopic(ctx, topic, partitions); err != nil {
+		return err
+	}
+	if err := in.Sources("- { name: lifecycle, " + settings + "kafka: { topic: " + topic + " } }\n"); err != nil {
+		return err
+	}
+	return in.Starter(ctx, "source", "migrate", "lifecycle")
 }
 
 // CreateTopic creates a topic.

@@ -1,23 +1,22 @@
-package testbed
+// Package rig serves the demo, the benchmark, the drill and the end-to-end tests. An [Installation] has
+// a database and a vhost on the servers of the environment, and processes; the end of the run removes
+// them. A [Load] writes events, and remembers the messages that they ask for. [Judge] compares these
+// messages with the ledger, which has the messages that the sandbox accepted.
+package rig
 
 import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.temporal.io/sdk/client"
 
 	"herald/internal/notification"
 	"herald/tools/sandbox"
-	"herald/workflows"
 )
 
 // Installation is Herald on the servers of the environment, with a separate database, vhost and
@@ -35,12 +34,14 @@ type Installation struct {
 	DB       *pgxpool.Pool
 	Temporal client.Client
 	Sandbox  sandbox.Client
+
+	processes []*Process
 }
 
 // Secret may be public, because the processes live only as long as the run.
 const Secret = "tools tools tools tools tools tools tools"
 
-// NewInstallation creates a database and a vhost. It starts no program.
+// NewInstallation creates a database with Herald's tables, and a vhost.
 func NewInstallation(ctx context.Context, tool, programs string) (in *Installation, err error) {
 	in = &Installation{Name: tool + "-" + strings.ToLower(rand.Text()[:8]), Programs: programs}
 	defer func() {
@@ -67,8 +68,8 @@ func NewInstallation(ctx context.Context, tool, programs string) (in *Installati
 	}
 	in.Running.AtEnd(func(context.Context) error { in.Temporal.Close(); return nil })
 	in.Env = append(os.Environ(), "DATABASE_URL="+in.Database, "RABBITMQ_URL="+in.VHost, "TASK_QUEUE_PREFIX="+in.Name,
-		"OUTBOX_SOURCES=", "HERALD_SECRET="+Secret)
-	return in, nil
+		"OUTBOX_SOURCES=", "HERALD_SECRET="+Secret, "WORKER_HTTP_ADDR=127.0.0.1:0")
+	return in, in.Starter(ctx, "migrate", "up")
 }
 
 // Remove stops everything that runs, and deletes all data.
@@ -96,84 +97,64 @@ func (in *Installation) Sources(text string) error {
 func (in *Installation) Start(program string, args ...string) (*Process, error) {
 	p, err := Start(in.Env, in.Program(program), args...)
 	if err == nil {
+		in.processes = append(in.processes, p)
 		in.Running.AtEnd(func(context.Context) error { _ = p.Stop(); return nil })
 	}
 	return p, err
 }
 
-// StartSandbox starts the sandbox in place of SendGrid and Twilio.
-func (in *Installation) StartSandbox(ctx context.Context, args ...string) (*Process, error) {
+// StartSandbox starts the sandbox in place of all providers.
+func (in *Installation) StartSandbox(ctx context.Context, args ...string) error {
 	address, err := FreeAddress()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p, err := in.Start("sandbox", append([]string{"--local", "--addr", address, "--ledger", in.Ledger()}, args...)...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	in.Sandbox.URL = "http://" + address
-	in.Env = append(in.Env, "SENDGRID_BASE_URL="+in.Sandbox.URL, "SENDGRID_API_KEY=SG.tools", "EMAIL_FROM=herald@example.com",
-		"TWILIO_BASE_URL="+in.Sandbox.URL, "TWILIO_ACCOUNT_SID=AC00000000000000000000000000000000", "TWILIO_AUTH_TOKEN=tools", "TWILIO_FROM=+15005550006")
-	return p, AwaitAnswer(ctx, in.Sandbox.URL+"/healthz", p)
+	in.Env = append(in.Env, ProviderSettings(in.Sandbox.URL)...)
+	return AwaitAnswer(ctx, in.Sandbox.URL+"/healthz", p)
+}
+
+// ProviderSettings returns the settings of workers that send to a sandbox in place of all providers.
+func ProviderSettings(sandboxURL string) []string {
+	host := strings.TrimPrefix(sandboxURL, "http://")
+	return []string{
+		"SENDGRID_BASE_URL=" + sandboxURL, "SENDGRID_API_KEY=SG.tools", "EMAIL_FROM=herald@example.com",
+		"TWILIO_BASE_URL=" + sandboxURL, "TWILIO_FROM=+15005550006",
+		"TWILIO_ACCOUNT_SID=AC00000000000000000000000000000000", "TWILIO_AUTH_TOKEN=tools",
+		"FCM_BASE_URL=" + sandboxURL + "/v1", "FCM_PROJECT_ID=herald-tools", "GOOGLE_APPLICATION_CREDENTIALS=",
+		"WEBHOOK_ALLOWED_HOSTS=" + host, "WEBHOOK_SECRET=" + sandbox.WebhookSecret, "SLACK_ALLOWED_HOSTS=" + host,
+	}
 }
 
 // StartPollers starts the pollers of Herald's outbox and of other sources.
 func (in *Installation) StartPollers(ctx context.Context, sources ...string) error {
 	in.Running.AtEnd(func(ctx context.Context) error {
 		err := in.Starter(ctx, "poller", "stop")
-		in.endWorkflows(ctx, append(sources, notification.HeraldSource))
+		EndWorkflows(ctx, in.Temporal, in.Name, append(sources, notification.HeraldSource)...)
 		return err
 	})
 	return in.Starter(ctx, "poller", "start")
 }
 
-// endWorkflows ends workflows that never end by themselves, also the pollers of dead workers. Some
-// do not exist if the worker failed early.
-func (in *Installation) endWorkflows(ctx context.Context, sources []string) {
-	_ = in.Temporal.ScheduleClient().GetHandle(ctx, workflows.SweepID(in.Name)).Delete(ctx)
-	ids := []string{workflows.FollowUpID(in.Name)}
-	for _, source := range sources {
-		ids = append(ids, workflows.PollerID(in.Name, source, 1))
-	}
-	for _, id := range ids {
-		_ = in.Temporal.TerminateWorkflow(ctx, id, "", "the run has ended")
-	}
+// Count returns the number that the SQL selects.
+func (in *Installation) Count(ctx context.Context, sql string, args ...any) (n int, err error) {
+	err = in.DB.QueryRow(ctx, sql, args...).Scan(&n)
+	return n, err
 }
 
-// FreeAddress returns an address of this machine that no program uses.
-func FreeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
-}
-
-// startTime limits the start of a program.
-const startTime = 2 * time.Minute
-
-// AwaitAnswer waits until a GET returns 200, or the program has ended.
-func AwaitAnswer(ctx context.Context, url string, p *Process) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("%s does not answer within %s", url, startTime))
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return err
-	}
-	for {
-		if answer, err := http.DefaultClient.Do(request); err == nil {
-			_ = answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
-				return nil
+// Await waits until done returns true. It fails if a program has ended by itself.
+func (in *Installation) Await(ctx context.Context, done func() (bool, error)) error {
+	return Await(ctx, lookInterval, func() (bool, error) {
+		ok, err := done()
+		for _, p := range in.processes {
+			if !ok && err == nil && !p.stopped.Load() {
+				err = p.Alive()
 			}
 		}
-		if err := p.Alive(); err != nil {
-			return err
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+		return ok, err
+	})
 }

@@ -1,4 +1,4 @@
-package testbed
+package rig
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -17,7 +18,8 @@ type Process struct {
 	Output  *Output
 	Ended   chan struct{} // closed when the process has ended
 
-	err error // result of the process
+	err     error       // result of the process
+	stopped atomic.Bool // [Process.Stop] was called
 }
 
 // Start starts a program with an environment. Ctrl-C does not reach it, so that the caller stops
@@ -47,6 +49,7 @@ func (p *Process) PID() int { return p.Command.Process.Pid }
 
 // Stop asks the process to end, waits for its end and returns its error.
 func (p *Process) Stop() error {
+	p.stopped.Store(true)
 	err := p.Command.Process.Signal(syscall.SIGTERM)
 	return errors.Join(err, p.Wait())
 }

@@ -1,6 +1,4 @@
-// Package testbed creates an installation of Herald for one run of a tool: a database and a
-// vhost on the servers of the environment, and processes. It removes everything at the end.
-package testbed
+package rig
 
 import (
 	"bytes"
@@ -8,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,9 +14,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
-	"go.temporal.io/sdk/log"
 )
 
 // CheckServers returns an error that names a server without settings, and the task to run first.
@@ -90,23 +84,14 @@ func manage(ctx context.Context, method, vhost string) error {
 	return nil
 }
 
-// DialTemporal connects to the server of TEMPORAL_ADDRESS.
-func DialTemporal(ctx context.Context) (client.Client, error) {
-	options, err := envconfig.LoadDefaultClientOptions()
-	if err != nil {
-		return nil, err
-	}
-	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	return client.DialContext(ctx, options)
-}
-
 // Run runs a program. The error quotes the program's output. If env is nil, the program gets the
 // environment of this process.
 func Run(ctx context.Context, env []string, program string, args ...string) error {
 	command := exec.CommandContext(ctx, program, args...)
 	command.Env = env
 	if said, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, cmp.Or(string(bytes.TrimSpace(said)), "it said nothing"))
+		return fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err,
+			cmp.Or(string(bytes.TrimSpace(said)), "it said nothing"))
 	}
 	return nil
 }
