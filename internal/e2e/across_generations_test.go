@@ -1,10 +1,10 @@
 package e2e_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
 
+	"herald/tools/rig"
 	"herald/workflows"
 )
 
@@ -60,11 +61,7 @@ var buildNext = sync.OnceValues(func() (programs string, err error) {
 	if err := os.WriteFile(overlay, files, 0o600); err != nil {
 		return "", err
 	}
-	said, err := exec.Command("go", "build", "-overlay", overlay, "-ldflags=-s -w", "-o", programs, "herald/worker").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build the next generation: %w\n%s", err, said)
-	}
-	return programs, nil
+	return programs, rig.Run(context.Background(), nil, "go", "build", "-overlay", overlay, "-ldflags=-s -w", "-o", programs, "herald/worker")
 })
 
 // nextWorker starts a worker of the next generation.

@@ -2,8 +2,6 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"net"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +15,7 @@ import (
 	"herald/internal/relay/kafka/kafkatest"
 	"herald/tools/demo"
 	"herald/tools/example"
+	"herald/tools/rig"
 	"herald/tools/sandbox"
 )
 
@@ -106,18 +105,9 @@ func (s *system) tellsWhoHasWhat() {
 // a gateway at the returned address.
 func newSystemWithReceipts(t *testing.T, receipts string) (s *system, gateway string) {
 	t.Helper()
-	s = newSystem(t)
-	free := must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
-	gateway = free.Addr().String()
-	require.NoError(t, free.Close())
-	providers := must(sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson"), Local: true, Gateway: "http://" + gateway, Receipts: receipts}))(t)
-	s.sandbox = httptest.NewServer(providers)
-	t.Cleanup(func() {
-		s.sandbox.CloseClientConnections()
-		s.sandbox.Close()
-		_ = providers.Close()
-	})
-	s.env = append(s.environment(), "PUBLIC_URL=http://"+gateway, "SENDGRID_WEBHOOK_PUBLIC_KEY="+providers.PublicKey())
+	s, gateway = newSystem(t), must(rig.FreeAddress())(t)
+	s.startSandbox(sandbox.Config{Gateway: "http://" + gateway, Receipts: receipts})
+	s.env = append(s.environment(), "PUBLIC_URL=http://"+gateway, "SENDGRID_WEBHOOK_PUBLIC_KEY="+s.fakes.PublicKey())
 	return s, gateway
 }
 

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"herald/internal/db/postgrestest"
 	"herald/internal/relay/kafka/kafkatest"
+	"herald/tools/rig"
 )
 
 // erasing is an installation with a person whose name, address, number and token contain a word
@@ -67,8 +67,7 @@ func (e *erasing) searches() {
 	for _, record := range kafkatest.Records(e.t, e.broker, "herald-lifecycle", e.count(`SELECT count(*) FROM lifecycle_event`)) {
 		e.absent(string(record.Value), "topic")
 	}
-	query := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowId STARTS_WITH '%s'", e.name)}
-	found := must(e.temporal.ListWorkflow(e.t.Context(), query))(e.t).Executions
+	found := must(rig.Workflows(e.t.Context(), e.temporal, fmt.Sprintf("WorkflowId STARTS_WITH '%s'", e.name)))(e.t)
 	require.Greater(e.t, len(found), 10)
 	for _, execution := range found {
 		history := e.history(execution.Execution.WorkflowId).String()

@@ -15,11 +15,11 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"herald/internal/notification"
 	"herald/internal/replay"
 	"herald/internal/replay/replaytest"
+	"herald/tools/rig"
 	"herald/workflows"
 )
 
@@ -46,7 +46,7 @@ func (s *system) checkHistories() (checked int) {
 	if *record != "" && !s.t.Failed() {
 		most = offered
 	}
-	all, err := s.executions(ctx)
+	all, err := s.executions(ctx, "")
 	if err != nil {
 		s.t.Logf("histories are not checked: %v", err) // the test has stopped its Temporal
 		return 0
@@ -93,15 +93,13 @@ func byOtherBuild(events []*historypb.HistoryEvent) bool {
 	})
 }
 
-// executions lists the installation's newest workflows, open and closed.
-func (s *system) executions(ctx context.Context) ([]*workflowpb.WorkflowExecutionInfo, error) {
+// executions lists the installation's workflows that also meet a condition.
+func (s *system) executions(ctx context.Context, condition string) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	queues := []string{workflows.EventsQueue(s.name)}
 	for _, channel := range notification.Channels() {
 		queues = append(queues, workflows.ChannelQueue(s.name, channel))
 	}
-	query := fmt.Sprintf("TaskQueue IN ('%s')", strings.Join(queues, "', '"))
-	page, err := s.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1000, Query: query})
-	return page.GetExecutions(), err
+	return rig.Workflows(ctx, s.temporal, fmt.Sprintf("TaskQueue IN ('%s')%s", strings.Join(queues, "', '"), condition))
 }
 
 // sampleOf picks workflows of each type, status and length of the history in turn. Together their

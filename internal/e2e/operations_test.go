@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/temporalproto"
+
+	"herald/tools/rig"
 )
 
 // TestOperations runs every command of docs/operations.md in order and compares its output with
@@ -252,16 +253,9 @@ func newNewcomer(t *testing.T) *newcomer {
 	t.Helper()
 	n := &newcomer{desk: newDesk(t, "clinic")}
 	n.exec("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-	n.more = [2]string{"127.0.0.1:9090", freeAddress(t)}
+	n.more = [2]string{"127.0.0.1:9090", must(rig.FreeAddress())(t)}
 	n.before = "[ ! -e exports ] || . ./exports; trap 'export -p > exports' EXIT\n"
 	n.env = append(n.env, "WORKER_HTTP_ADDR=127.0.0.1:0")
 	n.reader = n.system.reader(n.dir)
 	return n
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer func() { require.NoError(t, listener.Close()) }()
-	return fmt.Sprint(listener.Addr())
 }

@@ -19,11 +19,11 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
-	providers, gateway := freeAddress(t), freeAddress(t)
+	providers, gateway := must(rig.FreeAddress())(t), must(rig.FreeAddress())(t)
 	s.starter("seed", "--slack-url", "http://"+providers)
 	s.exec(`INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_CONFIRMED', 'your_bookings')`)
 	s.env = append(s.env, "HERALD_BIN="+binaries, "SANDBOX_ADDR="+providers,
-		"WORKER_HTTP_ADDR="+freeAddress(t), "GATEWAY_HTTP_ADDR="+gateway, "GATEWAY_ADMIN_ADDR="+freeAddress(t))
+		"WORKER_HTTP_ADDR="+must(rig.FreeAddress())(t), "GATEWAY_HTTP_ADDR="+gateway, "GATEWAY_ADMIN_ADDR="+must(rig.FreeAddress())(t))
 	refused := exec.CommandContext(t.Context(), "../../tools/run.sh")
 	refused.Env = s.env
 	said, err := refused.CombinedOutput()

@@ -27,8 +27,8 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/rabbitmq/rabbitmqtest"
+	"herald/tools/rig"
 	"herald/tools/sandbox"
-	"herald/workflows"
 )
 
 // binaries is the folder of the real programs, built once. They have no debug symbols, because linking
@@ -46,10 +46,10 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir, "herald/worker", "herald/starter", "herald/gateway", "herald/tools/sandbox/cmd/sandbox", "herald/tools/demo/cmd/demo")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build the binaries:", err)
+	err = rig.Run(context.Background(), nil, "go", "build", "-ldflags=-s -w", "-o", dir,
+		"herald/worker", "herald/starter", "herald/gateway", "herald/tools/sandbox/cmd/sandbox", "herald/tools/demo/cmd/demo")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	binaries = dir
@@ -79,6 +79,7 @@ type system struct {
 	name     string // prefix of its queues and event ids
 	servers  servers
 	store    *db.DB
+	load     *rig.Load // of [system.writeEvents]
 	temporal client.Client
 	sandbox  *httptest.Server
 	fakes    *sandbox.Server // behind sandbox
@@ -102,16 +103,10 @@ func newSystemOn(t *testing.T, on servers, settings ...string) *system {
 	t.Helper()
 	s := &system{t: t, name: "e2e-" + uuid.NewString()[:8], servers: on, programs: binaries}
 
-	providers := must(sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson"), Local: true}))(t)
-	s.sandbox, s.fakes = httptest.NewServer(providers), providers
-	t.Cleanup(func() {
-		s.sandbox.CloseClientConnections()
-		s.sandbox.Close()
-		_ = providers.Close()
-	})
-
+	s.startSandbox(sandbox.Config{})
 	s.store = must(db.Open(t.Context(), on.databaseURL, "herald-e2e"))(t)
 	t.Cleanup(s.store.Close)
+	s.load = &rig.Load{DB: s.store.Pool}
 	s.temporal = must(client.Dial(client.Options{HostPort: on.temporalAddress, Logger: log.NewStructuredLogger(discard())}))(t)
 	t.Cleanup(s.temporal.Close)
 	t.Cleanup(s.endWorkflows)
@@ -121,21 +116,31 @@ func newSystemOn(t *testing.T, on servers, settings ...string) *system {
 	return s
 }
 
+// startSandbox starts the providers.
+func (s *system) startSandbox(config sandbox.Config) {
+	s.t.Helper()
+	config.Ledger, config.Local = filepath.Join(s.t.TempDir(), "ledger.ndjson"), true
+	providers := must(sandbox.New(config))(s.t)
+	server := httptest.NewServer(providers)
+	s.sandbox, s.fakes = server, providers
+	s.t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		_ = providers.Close()
+	})
+}
+
 func (s *system) environment() []string {
-	fake := s.sandbox.URL
-	return append(os.Environ(),
+	return append(append(os.Environ(), rig.ProviderSettings(s.sandbox.URL)...),
 		"DATABASE_URL="+s.servers.databaseURL,
 		"RABBITMQ_URL="+s.servers.rabbitURL,
 		"TEMPORAL_ADDRESS="+s.servers.temporalAddress,
 		"TASK_QUEUE_PREFIX="+s.name,
 		"OUTBOX_SOURCES=", // a demo may have set it, but the test's database has no such tables
-		"SENDGRID_BASE_URL="+fake, "SENDGRID_API_KEY=SG.e2e", "EMAIL_FROM=herald@example.com", "EMAIL_FROM_NAME=Herald",
-		"TWILIO_BASE_URL="+fake, "TWILIO_ACCOUNT_SID=AC00000000000000000000000000000000", "TWILIO_AUTH_TOKEN=e2e", "TWILIO_FROM=+15005550006",
-		"FCM_BASE_URL="+fake+"/v1", "FCM_PROJECT_ID=herald-e2e",
-		"SLACK_ALLOWED_HOSTS="+strings.TrimPrefix(fake, "http://"), "WEBHOOK_ALLOWED_HOSTS="+strings.TrimPrefix(fake, "http://"), "WEBHOOK_SECRET="+sandbox.WebhookSecret,
-		"PUBLIC_URL=http://localhost:8080", "HERALD_SECRET="+heraldSecret,
+		"EMAIL_FROM_NAME=Herald", "PUBLIC_URL=http://localhost:8080", "HERALD_SECRET="+heraldSecret,
 		"EMAIL_RETRY_INTERVAL=200ms", "PUSH_RETRY_INTERVAL=200ms", "SMS_RETRY_INTERVAL=200ms", "WEBHOOK_RETRY_INTERVAL=200ms",
-		"EMAIL_TIMEOUT=30s", "PUSH_TIMEOUT=30s", "SMS_TIMEOUT=30s", "WEBHOOK_TIMEOUT=30s", "SLACK_TIMEOUT=30s", "WEBSOCKET_TIMEOUT=30s", // long, because a timeout on a busy machine would repeat a message
+		// Long, because a timeout on a busy machine would repeat a message.
+		"EMAIL_TIMEOUT=30s", "PUSH_TIMEOUT=30s", "SMS_TIMEOUT=30s", "WEBHOOK_TIMEOUT=30s", "SLACK_TIMEOUT=30s", "WEBSOCKET_TIMEOUT=30s",
 	)
 }
 
@@ -143,10 +148,7 @@ func (s *system) environment() []string {
 func (s *system) endWorkflows() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	for _, id := range []string{workflows.SweepID(s.name), workflows.CleaningID(s.name)} {
-		_ = s.temporal.ScheduleClient().GetHandle(ctx, id).Delete(ctx) // fails if there is none
-	}
-	_ = s.temporal.TerminateWorkflow(ctx, workflows.FollowUpID(s.name), "", "the test has ended")
+	rig.EndWorkflows(ctx, s.temporal, s.name)
 }
 
 // with returns the installation with additional settings for its processes.

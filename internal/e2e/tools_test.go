@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/tools/rig"
 )
 
 // The drill passes. If the providers lose messages, it fails. It disrupts only its own processes and
@@ -19,7 +21,7 @@ func TestDrill(t *testing.T) {
 	t.Parallel()
 
 	drill := filepath.Join(t.TempDir(), "drill")
-	build(t, "-o", drill, "herald/tools/drill")
+	require.NoError(t, rig.Run(t.Context(), nil, "go", "build", "-o", drill, "herald/tools/drill"))
 	for name, tt := range map[string]struct {
 		load     []string
 		exitCode int
@@ -46,13 +48,6 @@ func TestDrill(t *testing.T) {
 			require.Regexp(t, tt.report, string(must(os.ReadFile(filepath.Join(reports, "drill-1.md")))(t)))
 		})
 	}
-}
-
-// build runs go build.
-func build(t *testing.T, args ...string) {
-	t.Helper()
-	said, err := exec.CommandContext(t.Context(), "go", append([]string{"build"}, args...)...).CombinedOutput()
-	require.NoError(t, err, "%s", said)
 }
 
 // The commands of tools/bench/README.md measure all figures of the page, here with few rows, and clean

@@ -131,7 +131,7 @@ func TestTraces(t *testing.T) {
 	_, traces, text := spans.tree()
 	require.Equal(t, map[string]bool{trace: true}, traces)
 	require.Contains(t, text, s.name+"traced-customer1-EMAIL")
-	for _, personal := range []string{"Ada", "example.com", "12015550101", "token-1", "Number 7", "Hello", s.sandbox.URL, "SG.e2e"} {
+	for _, personal := range []string{"Ada", "example.com", "12015550101", "token-1", "Number 7", "Hello", s.sandbox.URL, "SG.tools"} {
 		require.NotContains(t, text, personal)
 	}
 	require.Regexp(t, "^00-"+trace+"-[0-9a-f]{16}-01$", s.traceparents("customer")[s.name+"traced"])

@@ -11,11 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
 
-	"herald/internal/notification"
 	"herald/internal/relay/kafka/kafkatest"
-	"herald/workflows"
 )
 
 // upgrade is an installation whose workers are replaced by workers of another generation.
@@ -168,30 +165,18 @@ var harmless = []enums.WorkflowTaskFailedCause{enums.WORKFLOW_TASK_FAILED_CAUSE_
 // noTaskFailed requires that no history of the installation has a failed workflow task, except
 // histories that a rollback terminated.
 func (u *upgrade) noTaskFailed() {
-	queues := []string{workflows.EventsQueue(u.name)}
-	for _, channel := range notification.Channels() {
-		queues = append(queues, workflows.ChannelQueue(u.name, channel))
-	}
-	query := fmt.Sprintf("TaskQueue IN ('%s') AND ExecutionStatus != 'Terminated'", strings.Join(queues, "', '"))
-	histories := 0
-	for request := (&workflowservice.ListWorkflowExecutionsRequest{Query: query}); ; {
-		page := must(u.temporal.ListWorkflow(u.t.Context(), request))(u.t)
-		for _, found := range page.GetExecutions() {
-			histories++
-			run := found.GetExecution()
-			history := u.temporal.GetWorkflowHistory(u.t.Context(), run.GetWorkflowId(), run.GetRunId(), false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-			for history.HasNext() {
-				event := must(history.Next())(u.t)
-				if failed := event.GetWorkflowTaskFailedEventAttributes(); failed != nil && !slices.Contains(harmless, failed.GetCause()) {
-					u.t.Errorf("%s %s: %s: %s", found.GetType().GetName(), run.GetWorkflowId(), failed.GetCause(), failed.GetFailure().GetMessage())
-				}
+	all := must(u.executions(u.t.Context(), " AND ExecutionStatus != 'Terminated'"))(u.t)
+	for _, found := range all {
+		run := found.GetExecution()
+		history := u.temporal.GetWorkflowHistory(u.t.Context(), run.GetWorkflowId(), run.GetRunId(), false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for history.HasNext() {
+			event := must(history.Next())(u.t)
+			if failed := event.GetWorkflowTaskFailedEventAttributes(); failed != nil && !slices.Contains(harmless, failed.GetCause()) {
+				u.t.Errorf("%s %s: %s: %s", found.GetType().GetName(), run.GetWorkflowId(), failed.GetCause(), failed.GetFailure().GetMessage())
 			}
 		}
-		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
-			u.t.Logf("%d histories", histories)
-			return
-		}
 	}
+	u.t.Logf("%d histories", len(all))
 }
 
 // awaitGeneration waits until the workers of a generation get the tasks.
