@@ -2,6 +2,8 @@ package explain
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,71 +13,48 @@ import (
 	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/internal/report"
+	"herald/internal/roomtest"
 )
 
-// For each outcome that the rules cause, the next step names the correction and the command that
-// plans the event again. An event that was purged, or that told everybody, has no next step.
-func TestNextOfOutcome(t *testing.T) {
-	t.Parallel()
-
-	for outcome, want := range map[notification.EventOutcome]string{
-		notification.NoRouting: "event_type_channel_routing", notification.NoRecipients: "event_type_recipients", notification.EventProblem: "Correct them",
-	} {
-		view := EventView{EventDetail: report.EventDetail{EventID: "evt 1", Outbox: &report.LeasedRow{}, Processed: &report.ProcessedRow{Status: "SUCCESS", Outcome: outcome}}}
-		require.Contains(t, view.next(), want)
-		require.Contains(t, view.next(), "`starter event retry 'evt 1'`", outcome)
-		view.Outbox.CancelledBy = "evt-2"
-		require.Empty(t, view.next(), "a retry would be refused")
-		view.Outbox = nil
-		require.Empty(t, view.next(), "a purged event cannot be planned")
-	}
-	why := Why{EventID: "evt-1", Outbox: &report.LeasedRow{OutboxRow: report.OutboxRow{Status: "PROCESSED"}}, Processed: &report.ProcessedRow{Status: "SUCCESS", Outcome: notification.NoRouting}}
-	require.Contains(t, why.nextOfEvent(), "`starter event retry evt-1`", "why tells the same about somebody without a decision")
-	why.Outbox.CancelledBy = "evt-2"
-	require.NotContains(t, why.nextOfEvent(), "event retry")
-	require.Contains(t, nextOfOutcome("evt-1", notification.Incomplete), "sweep")
-	for _, outcome := range []notification.EventOutcome{"", notification.EventCancelled, notification.EventFailed} {
-		require.Empty(t, nextOfOutcome("evt-1", outcome), outcome)
-	}
-}
-
-// The next step of a failing activity is a sentence with the cause and the remedy.
-func TestNextOfFailingActivity(t *testing.T) {
+// Each outcome, and each failing activity, has a sentence with the correction and the command. An
+// event that was purged or cancelled, or that told everybody, has none.
+func TestNextOfAnEvent(t *testing.T) {
 	t.Parallel()
 
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	failing := func(text, failureType string) PendingActivity {
-		return PendingActivity{Activity: "PlanDeliveries", State: "SCHEDULED", Attempt: 4, NextAttempt: &at, LastFailure: text, FailureType: failureType}
+	var out strings.Builder
+	note := func(name string, view EventView) {
+		view.EventID = "evt 1"
+		fmt.Fprintf(&out, "%s: %s\n", name, view.next())
 	}
-	database := func(text string) PendingActivity { return failing(text, activities.DatabaseFailed) }
-	for _, tt := range []struct {
-		name string
-		of   PendingActivity
-		want []string
-	}{
-		{name: "no column", of: database("read recipients: SQLSTATE 42703: column r.timezone does not exist"), want: []string{"planning failed 3 times, and is tried again at 2026-11-21 08:00:00.000Z", "column", "view", "continues by itself"}},
-		{name: "no table", of: database("x: SQLSTATE 42P01"), want: []string{"table", "migrate up"}},
-		{name: "no privilege", of: database("x: SQLSTATE 42501"), want: []string{"role", "docs/roles.md"}},
-		{name: "another type", of: database("x: SQLSTATE 42883"), want: []string{"type", "cast"}},
-		{name: "unreadable value", of: database("x: SQLSTATE 22P02"), want: []string{"type", "cast"}},
-		{name: "without a code", of: database("x: a value has another type than expected"), want: []string{"type", "cast"}},
-		{name: "slow", of: database("x: SQLSTATE 57014"), want: []string{"30 s", "index"}},
-		{name: "constraint", of: database("x: SQLSTATE 23503: constraint c of table t"), want: []string{"constraint"}},
-		{name: "trigger", of: database("x: SQLSTATE P0001"), want: []string{"trigger", "log"}},
-		{name: "full", of: database("x: SQLSTATE 53100"), want: []string{"disk"}},
-		{name: "shutting down", of: database("x: SQLSTATE 57P01"), want: []string{"shutting down"}},
-		{name: "unknown code", of: database("x: SQLSTATE XX000"), want: []string{"log"}},
-		{name: "unknown source", of: failing("no such source", activities.UnknownSource), want: []string{"worker", "OUTBOX_SOURCES", "KAFKA_BROKERS"}},
-		{name: "no database", of: failing("failed to connect: SQLSTATE 42703", "ConnectError"), want: []string{"start it"}},
+	for _, outcome := range append(notification.EventOutcomes(), "") {
+		ended := &report.ProcessedRow{Status: "SUCCESS", Outcome: outcome}
+		note("outcome "+string(outcome), EventView{EventDetail: report.EventDetail{Outbox: outbox("PROCESSED", ""), Processed: ended}})
+		note("cancelled, outcome "+string(outcome), EventView{EventDetail: report.EventDetail{Outbox: cancelledRow("PROCESSED"), Processed: ended}})
+		note("purged, outcome "+string(outcome), EventView{EventDetail: report.EventDetail{Processed: ended}})
+	}
+	planning := report.EventDetail{Processed: &report.ProcessedRow{Status: notification.Processing}}
+	note("awaits approval", EventView{EventDetail: planning, Approval: &notification.Approval{AskedAt: at}})
+	for _, failure := range []string{
+		"read recipients: SQLSTATE 42703: column r.timezone does not exist", "x: SQLSTATE 42P01", "x: SQLSTATE 42501", "x: SQLSTATE 42883", "x: SQLSTATE 22P02",
+		"x: a value has another type than expected", "x: SQLSTATE 57014", "x: SQLSTATE 55P03", "x: SQLSTATE 23503: constraint c of table t", "x: SQLSTATE 40001", "x: SQLSTATE P0001",
+		"x: SQLSTATE 53100", "x: SQLSTATE 57P01", "x: SQLSTATE 08006", "x: SQLSTATE XX000",
 	} {
-		view := EventView{Workflow: WorkflowView{Status: Running}, Pending: []PendingActivity{{Activity: "PublishEvent", Attempt: 1}, tt.of}}
-		for _, want := range tt.want {
-			require.Contains(t, view.next(), want, tt.name)
-		}
+		p := PendingActivity{Activity: "PlanDeliveries", State: "SCHEDULED", Attempt: 4, NextAttempt: &at, LastFailure: failure, FailureType: activities.DatabaseFailed}
+		note(failure, EventView{Workflow: WorkflowView{Status: Running}, Pending: []PendingActivity{{Activity: "PublishEvent", Attempt: 1}, p}})
 	}
-	require.Empty(t, EventView{Workflow: WorkflowView{Status: Running}, Pending: []PendingActivity{{Activity: "PlanDeliveries", Attempt: 1}}}.next())
-	require.Contains(t, nextOfFailing([]PendingActivity{{Activity: "PublishEvent", State: Started, Attempt: 2, LastFailure: "rabbitmq is busy"}}), "publishing its message failed once, and is being tried again")
-	require.Contains(t, nextOfFailing([]PendingActivity{{Activity: "CancelEvent", Attempt: 2, LastFailure: "temporal is busy"}}), "cancelling the other event failed once")
+	for _, p := range []PendingActivity{
+		{Activity: "PlanDeliveries", State: "SCHEDULED", Attempt: 4, LastFailure: "no such source", FailureType: activities.UnknownSource},
+		{Activity: "FinishEvent", State: Paused, Attempt: 3, LastFailure: "failed to connect: SQLSTATE 42703", FailureType: "ConnectError"},
+		{Activity: "PublishEvent", State: Started, Attempt: 2, LastFailure: "rabbitmq is busy"},
+		{Activity: "CancelEvent", Attempt: 2, LastFailure: "temporal is busy"},
+		{Activity: "AnswerApproval", Attempt: 2, LastFailure: "temporal is busy"},
+		{Activity: "ReadPage", Attempt: 2, LastFailure: "temporal is busy"},
+		{Activity: "PlanDeliveries", Attempt: 1},
+	} {
+		note(p.Activity, EventView{Workflow: WorkflowView{Status: Running}, Pending: []PendingActivity{p}})
+	}
+	roomtest.Golden(t, "event_next", out.String())
 }
 
 // Herald counts the recipients before a person only as far as necessary, and at most 2,000. If it

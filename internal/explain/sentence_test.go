@@ -1,7 +1,10 @@
 package explain_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -10,6 +13,7 @@ import (
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/report"
+	"herald/internal/roomtest"
 )
 
 // Each real change of a preference has one sentence, in order. Writing the same again has none.
@@ -48,6 +52,24 @@ func TestChangeSentence(t *testing.T) {
 	require.Equal(t, want, changesOf(t, s, who))
 	who.UserID = "8"
 	require.Equal(t, []string{"Priority over EMAIL changed from NORMAL to HIGH by " + role + "."}, changesOf(t, s, who))
+}
+
+// Each state of a decision has one sentence, and one short reason.
+func TestSentence(t *testing.T) {
+	t.Parallel()
+
+	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	var out strings.Builder
+	for _, d := range []report.RecipientDecision{
+		{Decision: "QUIET_HOURS"}, {Decision: "THROTTLED", ThrottledBy: "evt-0-customer7-SMS"}, {Decision: "SELECTED"},
+		{Decision: "SELECTED", Status: "PENDING"}, {Decision: "SELECTED", Status: "PENDING", SendAfter: &at}, {Decision: "SELECTED", Status: "FAILED", LastError: "twilio refused: 400"},
+		{Decision: "SELECTED", Status: "CANCELLED", LastError: "cancelled by ada"}, {Decision: "SELECTED", Status: "SENT", SentAt: &at},
+		{Decision: "SELECTED", Status: "DELIVERED", SentAt: &at, LastError: "before"}, {Decision: "SELECTED", Status: "DELIVERED"},
+	} {
+		d.Channel = notification.SMS
+		fmt.Fprintf(&out, "%s\n    %s\n", explain.Sentence(d, notification.Customer, "Europe/Rome"), explain.Reason(d, notification.Customer))
+	}
+	roomtest.Golden(t, "sentence", out.String())
 }
 
 func changesOf(t *testing.T, s *db.DB, who notification.RecipientKey) (texts []string) {
