@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,115 +40,6 @@ func TestShowEventWithoutTemporal(t *testing.T) {
 	must(event.On(c.store(t)).FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, Outcome: "NO_RECIPIENTS"}))(t)
 	require.EqualValues(t, "NO_RECIPIENTS", read[explain.EventView](t, c, "event", "show", "evt-1").Processed.Outcome)
 	require.EqualValues(t, "NO_RECIPIENTS", read[struct{ Events []report.EventRow }](t, c, "event", "list").Events[0].Outcome)
-}
-
-func TestPrintEvent(t *testing.T) {
-	t.Parallel()
-
-	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	view := explain.EventView{
-		EventDetail: report.EventDetail{
-			EventID:    "evt-1",
-			Outbox:     &report.LeasedRow{Source: notification.HeraldSource, OutboxRow: report.OutboxRow{EventType: "T", AggregateType: "RESTAURANT", AggregateID: "5", Status: "PROCESSED", CreatedAt: at, AttemptCount: 2}},
-			Processed:  &report.ProcessedRow{Status: "PROCESSING", UpdatedAt: at},
-			Deliveries: report.DeliveryTotals{ByStatus: map[notification.Status]int{notification.Delivered: 2, notification.Pending: 1}, ReadBy: 1, FailedWithoutWorkflow: 7},
-			Recipients: []report.RecipientDetail{{
-				UserType: notification.RestaurantUser, UserID: "10",
-				Decisions: map[notification.Channel]notification.Decision{
-					notification.Push: notification.DecisionSelected, notification.Email: notification.DecisionSelected, notification.SMS: notification.DecisionQuietHours,
-				},
-				Deliveries: map[notification.Channel]report.RecipientDelivery{
-					notification.Push:  {Status: notification.Pending, SendAfter: &at, Attempts: 1, LastError: "fcm is busy: 429"},
-					notification.Email: {Status: notification.Delivered, ReadAt: &at, Attempts: 1},
-				},
-			}},
-			More: 7,
-		},
-		Workflow: explain.WorkflowView{Status: "RUNNING", RunID: "run-1"},
-	}
-	require.Equal(t, `event            evt-1
-type             T
-aggregate        RESTAURANT/5
-correlation id   -
-outbox           PROCESSED, claims: 2
-created          2026-11-21 08:00:00.000Z
-published        -
-processed_event  PROCESSING, since 2026-11-21 08:00:00.000Z
-workflow         RUNNING
-run id           run-1
-deliveries       1 PENDING, 2 DELIVERED; read by 1 recipient; 7 more failed deliveries have no workflow in Temporal
-
-RECIPIENT           CHANNEL  DECISION     STATUS           ATTEMPTS  SEND AFTER                LAST ERROR
-RESTAURANT_USER/10  EMAIL    SELECTED     DELIVERED, read  1         -                         -
-RESTAURANT_USER/10  PUSH     SELECTED     PENDING          1         2026-11-21 08:00:00.000Z  fcm is busy: 429
-RESTAURANT_USER/10  SMS      QUIET_HOURS  -                -         -                         -
-… and 7 more recipients
-`, table(t, func(w io.Writer) { printEvent(w, view) }))
-}
-
-// Both events show a cancellation: the cancelled event and the event that cancels it.
-func TestPrintCancels(t *testing.T) {
-	t.Parallel()
-
-	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	tests := []struct {
-		name      string
-		row       report.LeasedRow
-		cancelled map[notification.Status]int
-		want      string
-	}{
-		{name: "of another outbox", row: report.LeasedRow{Source: "orders"}, want: "source           orders"},
-		{name: "acknowledged", row: report.LeasedRow{AcknowledgedAt: &at}, want: "acknowledged     2026-11-21 08:00:00.000Z"},
-		{name: "produced", row: report.LeasedRow{ProducedAt: &at}, want: "produced         2026-11-21 08:00:00.000Z"},
-		{name: "a cancelled event", row: report.LeasedRow{CancelledBy: "evt-2", CancelledAt: &at}, want: "cancelled        by event evt-2 at 2026-11-21 08:00:00.000Z"},
-		{name: "an event that cancels", row: report.LeasedRow{Cancels: "evt-1"}, cancelled: map[notification.Status]int{"CANCELLED": 3, "SENT": 1}, want: "cancels          evt-1: 3 cancelled; 1 sent, and stay sent"},
-		{name: "an event that cancels an unknown event", row: report.LeasedRow{Cancels: "evt-99", CancelsUnknown: true}, want: "evt-99: no event of this id is known"},
-		{name: "an event that cancels a later event", row: report.LeasedRow{Cancels: "evt-1"}, want: "cancels          evt-1: it had no deliveries yet, and gets none"},
-	}
-	for _, tt := range tests {
-		view := explain.EventView{EventDetail: report.EventDetail{EventID: "e", Outbox: &tt.row, Cancelled: tt.cancelled}}
-		require.Contains(t, table(t, func(w io.Writer) { printEvent(w, view) }), tt.want, tt.name)
-	}
-}
-
-// The output explains why an event with failed deliveries has the status SUCCESS.
-func TestShowOutcome(t *testing.T) {
-	t.Parallel()
-
-	const meaning = "; it means that the event has ended: 2 of its deliveries FAILED"
-	for _, tt := range []struct {
-		status  notification.ProcessedStatus
-		outcome notification.EventOutcome
-		failed  int
-		want    string
-		means   bool
-	}{
-		{status: "PROCESSING", want: "PROCESSING, since"},
-		{status: "PROCESSING", failed: 2, want: "PROCESSING, since"},
-		{status: "SUCCESS", want: "SUCCESS, since"},
-		{status: "SUCCESS", failed: 2, want: "SUCCESS, since", means: true},
-		{status: "SUCCESS", outcome: "NO_ROUTING", want: "SUCCESS (NO_ROUTING), since"},
-		{status: "SUCCESS", outcome: "INCOMPLETE", want: "SUCCESS (INCOMPLETE), since"},
-		{status: "FAILED", outcome: "CANCELLED", want: "FAILED (CANCELLED), since"},
-		{status: "FAILED", outcome: "FAILED", failed: 2, want: "FAILED, since"},
-	} {
-		var out bytes.Buffer
-		printEvent(&out, explain.EventView{EventDetail: report.EventDetail{
-			EventID: "e", Processed: &report.ProcessedRow{Status: tt.status, Outcome: tt.outcome},
-			Deliveries: report.DeliveryTotals{ByStatus: map[notification.Status]int{notification.Failed: tt.failed, notification.Sent: 1}},
-		}})
-		require.Contains(t, out.String(), "processed_event\t"+tt.want)
-		require.Equal(t, tt.means, strings.Contains(out.String(), meaning), tt.want)
-		require.Equal(t, tt.means, strings.Contains(out.String(), "it means"), tt.want)
-	}
-}
-
-func TestPrintPurgedEvent(t *testing.T) {
-	t.Parallel()
-
-	var out bytes.Buffer
-	printEvent(&out, explain.EventView{EventDetail: report.EventDetail{EventID: "evt-1"}, Workflow: explain.WorkflowView{Status: explain.Unknown}})
-	require.Regexp(t, `^event\tevt-1\noutbox\t[^\n]*purged\nprocessed_event\tnone[^\n]*not started yet\nworkflow\tUNKNOWN\n$`, out.String())
 }
 
 func TestCheckObject(t *testing.T) {
