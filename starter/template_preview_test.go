@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/explain"
+	"herald/internal/notification"
 )
 
 // withTemplates returns a shell whose database has one patient, who reads Italian.
@@ -42,7 +43,7 @@ func TestTemplatePreview(t *testing.T) {
 			name: "a mail of an event, in the language of the locale", args: []string{"--event", "evt-1", "--recipient", "CUSTOMER/42", "--channel", "email"},
 			want: explain.Preview{
 				EventID: "evt-1", EventType: "VISIT_BOOKED", Recipient: "CUSTOMER/42", Channel: "EMAIL", Locale: "it-CH",
-				Template: explain.TemplateKey{EventType: "VISIT_BOOKED", Channel: "EMAIL", Locale: "it"},
+				Template: notification.Template{EventType: "VISIT_BOOKED", Channel: "EMAIL", Locale: "it"},
 				Title:    "Visita: Dr. Ö", Body: "<p>Ciao Ada &lt;A&gt;, <b>Dr. Ö</b></p><p>evt-1</p>", Plain: "Ciao Ada <A>, Dr. Ö\n\nevt-1", Notes: []string{},
 			},
 		},
@@ -50,7 +51,7 @@ func TestTemplatePreview(t *testing.T) {
 			name: "a payload that nobody wrote, in another locale", args: []string{"--type", "VISIT_BOOKED", "--payload", file, "--recipient", "CUSTOMER/42", "--channel", "EMAIL", "--locale", "de"},
 			want: explain.Preview{
 				EventID: "preview", EventType: "VISIT_BOOKED", Recipient: "CUSTOMER/42", Channel: "EMAIL", Locale: "de",
-				Template: explain.TemplateKey{EventType: "VISIT_BOOKED", Channel: "*", Locale: "en"},
+				Template: notification.Template{EventType: "VISIT_BOOKED", Channel: "*", Locale: "en"},
 				Title:    "Visit", Body: "With Dr. &lt;X&gt;", Plain: "With Dr. <X>", Notes: []string{},
 			},
 		},
@@ -58,7 +59,7 @@ func TestTemplatePreview(t *testing.T) {
 			name: "somebody who would get nothing", args: []string{"--event", "evt-1", "--recipient", "CUSTOMER/43", "--channel", "SLACK"},
 			want: explain.Preview{
 				EventID: "evt-1", EventType: "VISIT_BOOKED", Recipient: "CUSTOMER/43", Channel: "SLACK", Locale: "en",
-				Template: explain.TemplateKey{EventType: "VISIT_BOOKED", Channel: "*", Locale: "en"}, Title: "Visit", Body: "With Dr. Ö",
+				Template: notification.Template{EventType: "VISIT_BOOKED", Channel: "*", Locale: "en"}, Title: "Visit", Body: "With Dr. Ö",
 				Notes: []string{"the recipient is not active (recipient), so they would get nothing", "VISIT_BOOKED does not go over SLACK: event_type_channel_routing has no row for it"},
 			},
 		},

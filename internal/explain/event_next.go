@@ -1,10 +1,12 @@
 package explain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 
@@ -16,35 +18,14 @@ import (
 // next returns what happens next to an event, and what an operator can do; empty: nothing.
 func (v EventView) next() string {
 	if v.AwaitsApproval() {
-		id := advice.Quote(v.EventID)
-		return fmt.Sprintf("it waits for `starter event approve %s` or `starter event reject %s`, and is rejected at %s", id, id, notification.InstantText(v.Approval.AskedAt.Add(notification.ApprovalWait)))
+		return fmt.Sprintf("it waits for %s or %s, and is rejected at %s",
+			command("event approve", v.EventID), command("event reject", v.EventID),
+			notification.InstantText(v.Approval.AskedAt.Add(notification.ApprovalWait)))
 	}
 	if v.Workflow.Status == Running {
 		return nextOfFailing(v.Pending)
 	}
-	if v.Processed == nil || v.Outbox == nil || v.Outbox.CancelledBy != "" {
-		return ""
-	}
-	return nextOfOutcome(v.EventID, v.Processed.Outcome)
-}
-
-// nextOfOutcome returns an operator's next step for an event with this outcome; empty: none.
-func nextOfOutcome(id string, outcome notification.EventOutcome) string {
-	retry := fmt.Sprintf("`starter event retry %s`", advice.Quote(id))
-	switch outcome {
-	case notification.EventRejected:
-		return "nobody was told. To send it after all, write another event"
-	case notification.Incomplete:
-		return "within 10 minutes, the sweep starts its PENDING deliveries again, see `starter status`"
-	case notification.NoRouting:
-		return "nobody was told. Give its type rows in event_type_channel_routing; then " + retry + " plans it again"
-	case notification.NoRecipients:
-		return "nobody was told. Correct event_type_recipients, the directory or the payload; then " + retry + " plans it again"
-	case notification.EventProblem:
-		return "some rows of its rules named nobody. Correct them; then " + retry + " tells the missing recipients, and nobody twice"
-	default:
-		return ""
-	}
+	return newMoment(Why{EventID: v.EventID, Outbox: v.Outbox, Processed: v.Processed}, time.Time{}).tell(nextOfEnd)
 }
 
 // nextOfFailing describes the first failing activity of a running event; empty: none fails.
@@ -54,27 +35,19 @@ func nextOfFailing(pending []PendingActivity) string {
 			continue
 		}
 		meaning := failureMeaning(p)
-		return fmt.Sprintf("%s failed %s%s: %s. %s; it then continues by itself", stepOf(p.Activity), times(p), when(p), meaning.what, meaning.remedy)
+		return fmt.Sprintf("%s failed %s%s: %s. %s; it then continues by itself",
+			cmp.Or(steps[p.Activity], p.Activity), times(p), when(p), meaning.what, meaning.remedy)
 	}
 	return ""
 }
 
-// stepOf names the step of an event that an activity does.
-func stepOf(activity string) string {
-	switch activity {
-	case registeredName(acts.PlanDeliveries):
-		return "planning"
-	case registeredName(acts.PublishEvent):
-		return "publishing its message"
-	case registeredName(acts.CancelEvent):
-		return "cancelling the other event"
-	case registeredName(acts.AnswerApproval):
-		return "storing the answer"
-	case registeredName(acts.FinishEvent):
-		return "recording its end"
-	default:
-		return activity
-	}
+// steps names the steps of an event by their activities.
+var steps = map[string]string{
+	registeredName(acts.PlanDeliveries): "planning",
+	registeredName(acts.PublishEvent):   "publishing its message",
+	registeredName(acts.CancelEvent):    "cancelling the other event",
+	registeredName(acts.AnswerApproval): "storing the answer",
+	registeredName(acts.FinishEvent):    "recording its end",
 }
 
 func times(p PendingActivity) string {
@@ -112,7 +85,8 @@ var databaseMeanings = []struct {
 	meaning
 }{
 	{"42501", meaning{"the worker's role may not read or write what it needs", "Repeat the grants of docs/roles.md"}},
-	{"42703", meaning{"a column that Herald needs is not there", "If the directory is a view, add the column to it; else run `starter migrate up`"}},
+	{"42703", meaning{"a column that Herald needs is not there",
+		"If the directory is a view, add the column to it; else run `starter migrate up`"}},
 	{"42P01", meaning{"a table or view that Herald needs is not there", "Restore it, or run `starter migrate up`"}},
 	{"42", anotherType},
 	{"22", anotherType},

@@ -30,17 +30,21 @@ func TestNextOfAnEvent(t *testing.T) {
 	for _, outcome := range append(notification.EventOutcomes(), "") {
 		ended := &report.ProcessedRow{Status: "SUCCESS", Outcome: outcome}
 		note("outcome "+string(outcome), EventView{EventDetail: report.EventDetail{Outbox: outbox("PROCESSED", ""), Processed: ended}})
-		note("cancelled, outcome "+string(outcome), EventView{EventDetail: report.EventDetail{Outbox: cancelledRow("PROCESSED"), Processed: ended}})
+		note("cancelled, outcome "+string(outcome),
+			EventView{EventDetail: report.EventDetail{Outbox: cancelledRow("PROCESSED"), Processed: ended}})
 		note("purged, outcome "+string(outcome), EventView{EventDetail: report.EventDetail{Processed: ended}})
 	}
 	planning := report.EventDetail{Processed: &report.ProcessedRow{Status: notification.Processing}}
 	note("awaits approval", EventView{EventDetail: planning, Approval: &notification.Approval{AskedAt: at}})
 	for _, failure := range []string{
-		"read recipients: SQLSTATE 42703: column r.timezone does not exist", "x: SQLSTATE 42P01", "x: SQLSTATE 42501", "x: SQLSTATE 42883", "x: SQLSTATE 22P02",
-		"x: a value has another type than expected", "x: SQLSTATE 57014", "x: SQLSTATE 55P03", "x: SQLSTATE 23503: constraint c of table t", "x: SQLSTATE 40001", "x: SQLSTATE P0001",
+		"read recipients: SQLSTATE 42703: column r.timezone does not exist", "x: SQLSTATE 42P01",
+		"x: SQLSTATE 42501", "x: SQLSTATE 42883", "x: SQLSTATE 22P02",
+		"x: a value has another type than expected", "x: SQLSTATE 57014", "x: SQLSTATE 55P03", "x: SQLSTATE 23503: constraint c of table t",
+		"x: SQLSTATE 40001", "x: SQLSTATE P0001",
 		"x: SQLSTATE 53100", "x: SQLSTATE 57P01", "x: SQLSTATE 08006", "x: SQLSTATE XX000",
 	} {
-		p := PendingActivity{Activity: "PlanDeliveries", State: "SCHEDULED", Attempt: 4, NextAttempt: &at, LastFailure: failure, FailureType: activities.DatabaseFailed}
+		p := PendingActivity{Activity: "PlanDeliveries", State: "SCHEDULED", Attempt: 4, NextAttempt: &at, LastFailure: failure}
+		p.FailureType = activities.DatabaseFailed
 		note(failure, EventView{Workflow: WorkflowView{Status: Running}, Pending: []PendingActivity{{Activity: "PublishEvent", Attempt: 1}, p}})
 	}
 	for _, p := range []PendingActivity{

@@ -2,9 +2,15 @@ package explain
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
 	"herald/internal/report"
@@ -45,7 +51,8 @@ func tried(number int, outcome notification.AttemptOutcome) report.AttemptRow {
 // nextCases are the states of a delivery, one for each sentence.
 func nextCases() []nextCase {
 	failed := func(outcome notification.AttemptOutcome) report.DeliveryDetail {
-		return report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed}, HasText: true, Log: []report.AttemptRow{tried(1, outcome)}}
+		return report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed},
+			HasText: true, Log: []report.AttemptRow{tried(1, outcome)}}
 	}
 	failedBy := func(row report.AttemptRow) report.DeliveryDetail {
 		d := failed(row.Outcome)
@@ -125,7 +132,8 @@ func nextCases() []nextCase {
 		{name: "ambiguous at every attempt", delivery: failed("AMBIGUOUS"), workflow: inState(Unknown)},
 		{name: "account", delivery: failed("ACCOUNT"), workflow: inState("FAILED")},
 		{name: "our own error", delivery: failed("ERROR"), workflow: inState(Unreachable)},
-		{name: "no text", delivery: report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed}}, workflow: inState("FAILED")},
+		{name: "no text", delivery: report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed}},
+			workflow: inState("FAILED")},
 		{name: "back-off", delivery: failing, workflow: running(func(s *Sending) {
 			s.Before, s.Pending = 1, []PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
 		})},
@@ -138,21 +146,26 @@ func nextCases() []nextCase {
 		{name: "our account is rejected", delivery: rejected, workflow: running(func(s *Sending) {
 			s.Pending = []PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
 		})},
-		{name: "our account was rejected", delivery: rejected, workflow: sendIs(PendingActivity{Activity: "Send", State: Started, StartedAt: &nextNow})},
-		{name: "under way", delivery: status(notification.Pending), workflow: sendIs(PendingActivity{Activity: "Send", State: Started, StartedAt: &nextNow})},
+		{name: "our account was rejected", delivery: rejected,
+			workflow: sendIs(PendingActivity{Activity: "Send", State: Started, StartedAt: &nextNow})},
+		{name: "under way", delivery: status(notification.Pending),
+			workflow: sendIs(PendingActivity{Activity: "Send", State: Started, StartedAt: &nextNow})},
 		{name: "due", delivery: status(notification.Pending), workflow: sendIs(PendingActivity{Activity: "Send", State: "SCHEDULED"})},
 		{name: "attempts not known", delivery: status(notification.Pending), workflow: running(func(s *Sending) {
 			s.MaxAttempts, s.Pending = 0, []PendingActivity{{Activity: "Send", State: "SCHEDULED"}}
 		})},
 		{name: "paused", delivery: status(notification.Pending), workflow: sendIs(PendingActivity{Activity: "Send", State: Paused})},
-		{name: "failed, and the failure is being recorded", delivery: failed("REFUSED"), workflow: sendIs(PendingActivity{Activity: "GiveUp", State: "SCHEDULED", Attempt: 7})},
-		{name: "waits", delivery: waiting, workflow: running(func(s *Sending) { s.Details, s.WaitsUntil = "waiting until 08:00 Europe/Rome: quiet hours", &later })},
+		{name: "failed, and the failure is being recorded", delivery: failed("REFUSED"),
+			workflow: sendIs(PendingActivity{Activity: "GiveUp", State: "SCHEDULED", Attempt: 7})},
+		{name: "waits", delivery: waiting,
+			workflow: running(func(s *Sending) { s.Details, s.WaitsUntil = "waiting until 08:00 Europe/Rome: quiet hours", &later })},
 		{name: "waits, by its row", delivery: waiting, workflow: running(nil)},
 		{name: "delayed, by its row", delivery: delayed, workflow: running(nil)},
 		{name: "between two steps", delivery: status(notification.Pending), workflow: running(nil)},
 		{name: "no worker", delivery: waiting, workflow: running(func(s *Sending) { s.Workers = 0 })},
 		{name: "digest collects", delivery: item, workflow: digest(details("3 of at most 100 joined"))},
-		{name: "digest sends", delivery: item, workflow: digest(sendIs(PendingActivity{Activity: "SendDigest", State: Started, StartedAt: &nextNow}))},
+		{name: "digest sends", delivery: item,
+			workflow: digest(sendIs(PendingActivity{Activity: "SendDigest", State: Started, StartedAt: &nextNow}))},
 		{name: "digest unserved", delivery: item, workflow: digest(running(func(s *Sending) { s.Workers = 0 }))},
 		{name: "digest gone", delivery: item, workflow: digest(inState("TERMINATED"))},
 		{name: "terminated", delivery: status(notification.Pending), workflow: inState("TERMINATED")},
@@ -187,7 +200,7 @@ func TestNextOfADelivery(t *testing.T) {
 		if w.Delivery != nil {
 			w.Delivery.DeliveryID, w.Delivery.EventID, w.Delivery.Channel = "d", "evt-1", notification.SMS
 		}
-		fmt.Fprintf(&out, "%s: %s\n", name, w.next(nextNow))
+		fmt.Fprintf(&out, "%s: %s\n", name, newMoment(w, nextNow).next())
 	}
 	for _, tt := range nextCases() {
 		note(tt.name, Why{Delivery: &tt.delivery, Workflow: &tt.workflow, Rules: RulesNow{Timezone: "Europe/Rome"}, Ahead: "; then quiet hours"})
@@ -202,10 +215,12 @@ func TestNextOfADelivery(t *testing.T) {
 	note("no worker for its event", Why{Delivery: in(notification.Pending), Workflow: &unstarted, Processed: planning})
 	bounced := in(notification.Failed)
 	bounced.ReceiptFailed = true
-	note("bounced, and the address is suppressed", Why{Delivery: bounced, Workflow: &unknown, Rules: RulesNow{Findings: []notification.Finding{{Decision: notification.DecisionSuppressed, Applies: true}}}})
+	note("bounced, and the address is suppressed", Why{Delivery: bounced, Workflow: &unknown,
+		Rules: RulesNow{Findings: []notification.Finding{{Decision: notification.DecisionSuppressed, Applies: true}}}})
 	for _, status := range []notification.Status{notification.Cancelled, notification.Failed} {
 		note("of a cancelled event, "+string(status), Why{Delivery: in(status), Workflow: &unknown, Outbox: cancelledRow("PROCESSED")})
-		note("of an erased recipient, "+string(status), Why{Delivery: in(status), Workflow: &unknown, Outbox: cancelledRow("PROCESSED"), ErasedAt: &nextNow})
+		note("of an erased recipient, "+string(status), Why{Delivery: in(status), Workflow: &unknown,
+			Outbox: cancelledRow("PROCESSED"), ErasedAt: &nextNow})
 		note("with a due time, "+string(status), Why{Delivery: in(status), Workflow: &unknown, OwnTime: &later})
 	}
 	for _, decision := range notification.Decisions() {
@@ -224,6 +239,31 @@ func outbox(status notification.OutboxStatus, problem string) *report.LeasedRow 
 	return &report.LeasedRow{OutboxRow: report.OutboxRow{Status: status, ErrorMessage: problem}}
 }
 
+// Each state has a case above or below, and each of its words has a value.
+func TestEveryState(t *testing.T) {
+	t.Parallel()
+
+	var golden []byte
+	for _, name := range []string{"next.golden", "undecided.golden", "event_next.golden"} {
+		golden = append(golden, roomtest.Must(os.ReadFile(filepath.Join("testdata", name)))(t)...)
+	}
+	m := moment{delivery: report.DeliveryDetail{DeliveryRow: report.DeliveryRow{ReadAt: &nextNow, ReplacedBy: "evt-9"},
+		Receipts: make([]report.ReceiptRow, 1)}}
+	m.workflow.Pending = make([]PendingActivity, 1)
+	words := m.words()
+	for _, s := range slices.Concat(whyUndecided, nextUnplanned, nextOfEnd,
+		nextOfDelivery, nextOfCancelled, nextOfRunning, nextAttempt, nextInBatch, nextOfFailed) {
+		if s.then != nil {
+			continue
+		}
+		form := regexp.QuoteMeta(os.Expand(s.says, func(word string) string {
+			require.Contains(t, words, word, s.says)
+			return "…"
+		}))
+		require.Regexp(t, ": "+strings.ReplaceAll(form, "…", ".*")+`(\n|$)`, string(golden))
+	}
+}
+
 // Of a recipient without a decision, the sentences tell why there is none, and what happens next.
 func TestUndecided(t *testing.T) {
 	t.Parallel()
@@ -231,7 +271,7 @@ func TestUndecided(t *testing.T) {
 	named := RulesNow{RoutedChannels: []notification.Channel{notification.SMS}, RecipientKnown: true, RecipientActive: true}
 	inactive, unknown, unnamed, escalated := named, named, named, named
 	inactive.RecipientActive = false
-	unknown.RecipientKnown = false
+	unknown.RecipientKnown, unknown.RecipientActive = false, false
 	unnamed.Unreached = []string{"a", "b"}
 	escalated.Routing = &RoutingNow{OnEscalationOnly: true}
 	processed := func(status notification.ProcessedStatus, outcome notification.EventOutcome) *report.ProcessedRow {
@@ -247,7 +287,8 @@ func TestUndecided(t *testing.T) {
 		{name: "pending", view: Why{Outbox: outbox("PENDING", "")}},
 		{name: "cancelled while pending", view: Why{Outbox: cancelledRow("PENDING")}},
 		{name: "cancelled", view: Why{Outbox: cancelledRow("PROCESSED"), Processed: processed("FAILED", "")}},
-		{name: "cancelled after its end", view: Why{Outbox: cancelledRow("PROCESSED"), Rules: named, Processed: processed("SUCCESS", notification.NoRouting)}},
+		{name: "cancelled after its end", view: Why{Outbox: cancelledRow("PROCESSED"), Rules: named,
+			Processed: processed("SUCCESS", notification.NoRouting)}},
 		{name: "cannot be started", view: Why{Outbox: outbox("FAILED", "claimed 10 times")}},
 		{name: "no routes", view: Why{Processed: processed("SUCCESS", "")}},
 		{name: "unknown", view: Why{Rules: unknown}},
@@ -257,10 +298,11 @@ func TestUndecided(t *testing.T) {
 		{name: "not planned", view: Why{Rules: named, Processed: processed("FAILED", "")}},
 		{name: "joined later", view: Why{Rules: named, Processed: processed("SUCCESS", "")}},
 		{name: "purged, without routes then", view: Why{Rules: named, Processed: processed("SUCCESS", notification.NoRouting)}},
-		{name: "without routes then", view: Why{Outbox: outbox("PROCESSED", ""), Rules: named, Processed: processed("SUCCESS", notification.NoRouting)}},
+		{name: "without routes then", view: Why{Outbox: outbox("PROCESSED", ""), Rules: named,
+			Processed: processed("SUCCESS", notification.NoRouting)}},
 	} {
 		tt.view.EventID, tt.view.Channel = "evt 1", notification.SMS
-		fmt.Fprintf(&out, "%s: %s\n    next: %s\n", tt.name, tt.view.whyUndecided(), tt.view.next(nextNow))
+		fmt.Fprintf(&out, "%s: %s\n    next: %s\n", tt.name, newMoment(tt.view, nextNow).tell(whyUndecided), newMoment(tt.view, nextNow).next())
 	}
 	roomtest.Golden(t, "undecided", out.String())
 }

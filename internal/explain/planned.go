@@ -3,7 +3,6 @@ package explain
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,33 +12,20 @@ import (
 	"herald/internal/report"
 )
 
-// planAgain is the trace of planning one recipient and one channel of an event again, now.
-type planAgain struct {
-	planner.Trace
-	routed []notification.Channel // the channels of the event's type
-	reason []string               // why the event does not name the recipient; empty: it does, or the reason is unknown
-}
-
-// planAgain asks the planner about one recipient. If the event's row was purged, only a delivery's row
-// names the entity through which the event named the recipient.
-func (e Explainer) planAgain(ctx context.Context, key report.DecisionKey, decided report.Decided, now time.Time) (again planAgain, err error) {
-	var plan *planner.Plan
+// planAgain asks the planner about one recipient and one channel of an event again. If the event's row
+// was purged, only a delivery's row names the entity through which the event named the recipient.
+func (e Explainer) planAgain(ctx context.Context, key report.DecisionKey, decided report.Decided, now time.Time) (
+	plan *planner.Plan, trace planner.Trace, err error,
+) {
 	if decided.Outbox != nil {
 		plan, err = e.planner().Event(ctx, key.EventID)
 	} else {
 		plan, err = e.planner().Purged(ctx, decided.EventType, decided.Entity)
 	}
-	if err != nil {
-		return again, err
+	if err == nil {
+		trace, err = plan.Trace(ctx, notification.RecipientKey{UserType: key.UserType, UserID: key.UserID}, key.Channel, now)
 	}
-	again.Trace, err = plan.Trace(ctx, notification.RecipientKey{UserType: key.UserType, UserID: key.UserID}, key.Channel, now)
-	for _, route := range plan.Routing {
-		again.routed = append(again.routed, route.Channel)
-	}
-	if !again.Named && (decided.Outbox != nil || len(plan.Targets) > 0) {
-		again.reason = notNamed(plan, again.Person)
-	}
-	return again, err
+	return plan, trace, err
 }
 
 // plan reads the plan of the event with an id. An empty id means draft, which is not stored and is planned
@@ -81,7 +67,7 @@ type RulesNow struct {
 	CategoryOff     bool                    `json:"category_off"` // the recipient has switched off the category for the channel
 	SettingsOf      string                  `json:"settings_of"`  // the recipient's entity, or the entity of all customers; empty: unknown
 	Settings        []SettingNow            `json:"settings"`
-	Chosen          int                     `json:"recipients_chosen"` // selected recipients of the event for the channel, after [Explainer.CountChosen]
+	Chosen          int                     `json:"recipients_chosen"` // selected for the channel, after [Explainer.CountChosen]
 	HasAddress      bool                    `json:"has_address"`
 	Address         string                  `json:"address"` // a description; never the address
 	Timezone        string                  `json:"timezone"`
@@ -89,9 +75,9 @@ type RulesNow struct {
 	Quiet           bool                    `json:"quiet_now"`
 	QuietUntil      *time.Time              `json:"quiet_until"`         // null during quiet hours: they do not end within 48 hours
 	Findings        []notification.Finding  `json:"rules"`               // in the order of the rules: the first one that applies decides
-	Uncounted       bool                    `json:"uncounted,omitempty"` // MAX_RECIPIENTS may apply: too many recipients come first to count them
+	Uncounted       bool                    `json:"uncounted,omitempty"` // MAX_RECIPIENTS may apply: too many come first to count them
 	Decision        notification.Decision   `json:"decision_now"`        // empty: there would be no decision
-	Instead         notification.Channel    `json:"instead,omitempty"`   // the channel that escalation uses at once, because this channel cannot reach the recipient
+	Instead         notification.Channel    `json:"instead,omitempty"`   // what escalation uses at once: this channel cannot reach them
 }
 
 // RoutingNow is a row of event_type_channel_routing.
@@ -106,7 +92,7 @@ type RoutingNow struct {
 	SendBefore       string                        `json:"send_before"`
 	SkipIfPast       bool                          `json:"skip_if_past"`
 	ExpiresAfter     string                        `json:"expires_after"`      // 0s: no limit
-	OnEscalationOnly bool                          `json:"on_escalation_only"` // planning skips the channel, unless another channel cannot reach the recipient
+	OnEscalationOnly bool                          `json:"on_escalation_only"` // planning skips it, unless another channel cannot reach them
 	Roles            []string                      `json:"roles"`              // null: any role
 	OncePerAddress   bool                          `json:"once_per_address"`
 }
@@ -129,13 +115,16 @@ type SettingNow struct {
 	QuietHours    string   `json:"quiet_hours"` // with their effect now; empty: none
 }
 
-func (p planAgain) rules() RulesNow {
-	f := p.Facts
+func rulesNow(plan *planner.Plan, trace planner.Trace) RulesNow {
+	f, person := trace.Facts, trace.Person
 	rules := RulesNow{
-		RecipientKnown: p.Person.Known, RecipientActive: p.Person.Active, Role: strings.Join(f.Recipient.Roles, ", "), Unreached: p.reason,
-		RoutedChannels: p.routed, ServedUserTypes: f.Served, Category: f.Category, CategoryOff: f.CategoryOff(),
-		HasAddress: f.Recipient.Reachable(f.Routing.Channel), Address: f.AddressWord(), Timezone: f.Recipient.Timezone,
-		QuietHours: f.OwnQuietHours(), Quiet: f.Silence.Quiet, Findings: f.Findings(), Uncounted: f.Uncounted, Decision: p.Decision, Instead: p.Instead,
+		RecipientKnown: person.Known, RecipientActive: person.Active, Role: strings.Join(f.Recipient.Roles, ", "), ServedUserTypes: f.Served,
+		Category: f.Category, CategoryOff: f.CategoryOff(), HasAddress: f.Recipient.Reachable(f.Routing.Channel), Address: f.AddressWord(),
+		Timezone: f.Recipient.Timezone, QuietHours: f.OwnQuietHours(), Quiet: f.Silence.Quiet,
+		Findings: f.Findings(), Uncounted: f.Uncounted, Decision: trace.Decision, Instead: trace.Instead,
+	}
+	if !trace.Named {
+		rules.Unreached = notNamed(plan, person)
 	}
 	if f.Recipient.Entity.Type != "" {
 		rules.Entity = f.Recipient.Entity.String()
@@ -143,8 +132,14 @@ func (p planAgain) rules() RulesNow {
 	if f.Setting.Entity.Type != "" {
 		rules.SettingsOf = f.Setting.Entity.String()
 	}
-	if r := f.Routing; slices.Contains(p.routed, r.Channel) {
-		rules.Routing = &RoutingNow{r.Mandatory, r.Strategy, r.Delay.String(), r.DigestWindow.String(), r.QuietHoursAction, r.Priority, r.SendAtPath, r.SendBefore.String(), r.SkipIfPast, r.ExpiresAfter.String(), r.OnEscalationOnly, r.Roles, r.OncePerAddress}
+	for _, route := range plan.Routing {
+		rules.RoutedChannels = append(rules.RoutedChannels, route.Channel)
+		if r := f.Routing; r.Channel == route.Channel {
+			rules.Routing = &RoutingNow{
+				r.Mandatory, r.Strategy, r.Delay.String(), r.DigestWindow.String(), r.QuietHoursAction, r.Priority, r.SendAtPath, r.SendBefore.String(),
+				r.SkipIfPast, r.ExpiresAfter.String(), r.OnEscalationOnly, r.Roles, r.OncePerAddress,
+			}
+		}
 	}
 	if f.HasPreference() {
 		rules.Preference = &PreferenceNow{Enabled: f.Preference.Enabled, Priority: f.Preference.Priority}

@@ -27,24 +27,17 @@ type PreviewRequest struct {
 
 // Preview is the text that planning would write now, and its origin.
 type Preview struct {
-	EventID   string               `json:"event_id"`
-	EventType string               `json:"event_type"`
-	Recipient string               `json:"recipient"`
-	Channel   notification.Channel `json:"channel"`
-	Locale    string               `json:"locale"`
-	Template  TemplateKey          `json:"template"`
-	Title     string               `json:"title"`
-	Body      string               `json:"body"`            // with the markup of the channel
-	Plain     string               `json:"plain,omitempty"` // the text part of an e-mail
-	URL       string               `json:"url,omitempty"`   // where it leads
-	Notes     []string             `json:"notes"`           // why the message may not be sent like this
-}
-
-// TemplateKey names a row of notification_template.
-type TemplateKey struct {
-	EventType string `json:"event_type"`
-	Channel   string `json:"channel"`
-	Locale    string `json:"locale"`
+	EventID   string                `json:"event_id"`
+	EventType string                `json:"event_type"`
+	Recipient string                `json:"recipient"`
+	Channel   notification.Channel  `json:"channel"`
+	Locale    string                `json:"locale"`
+	Template  notification.Template `json:"template"`
+	Title     string                `json:"title"`
+	Body      string                `json:"body"`            // with the markup of the channel
+	Plain     string                `json:"plain,omitempty"` // the text part of an e-mail
+	URL       string                `json:"url,omitempty"`   // where it leads
+	Notes     []string              `json:"notes"`           // why the message may not be sent like this
 }
 
 // Preview renders a text with planning's code. An error is the error that planning would record,
@@ -82,7 +75,7 @@ func (e Explainer) write(ctx context.Context, in PreviewRequest, setup notificat
 	}
 	p := Preview{
 		EventID: setup.Event.ID, EventType: setup.Event.Type, Recipient: string(in.UserType) + "/" + in.UserID, Channel: in.Channel, Locale: person.Recipient.Locale,
-		Template: TemplateKey{row.EventType, row.Channel, row.Locale}, Title: text.Title, Body: text.Body, URL: text.URL, Notes: previewNotes(setup, person, in.Channel),
+		Template: row, Title: text.Title, Body: text.Body, URL: text.URL, Notes: previewNotes(setup, person, in.Channel),
 	}
 	if text.URLProblem != nil {
 		p.Notes = append(p.Notes, "it has no link: "+text.URLProblem.Error())

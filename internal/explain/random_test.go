@@ -13,6 +13,7 @@ import (
 
 	"herald/internal/attempt"
 	"herald/internal/notification"
+	"herald/internal/planner"
 	"herald/internal/report"
 )
 
@@ -114,25 +115,26 @@ func (d *directory) compare(t *testing.T, event string, person notification.Reci
 		key := report.DecisionKey{EventID: event, UserType: person.UserType, UserID: person.UserID, Channel: channel}
 		decided, err := e.reader().Decided(t.Context(), key)
 		require.NoError(t, err)
-		plan, err := e.planAgain(t.Context(), key, decided, time.Now())
+		planned, plan, err := e.planAgain(t.Context(), key, decided, time.Now())
 		require.NoError(t, err)
+		rules := rulesNow(planned, plan)
 
 		want := decided.Decisions[channel]
 		require.Equal(t, want, plan.Decision, "%+v: %+v", key, plan)
-		require.Equal(t, decided.Decisions != nil, plan.Named && len(plan.routed) > 0, "%+v: %+v", key, plan) // if the type has no routes, no decision is stored
+		require.Equal(t, decided.Decisions != nil, plan.Named && len(rules.RoutedChannels) > 0, "%+v: %+v", key, plan) // if the type has no routes, no decision is stored
 		seen[want]++
 		if !plan.Named {
-			require.True(t, !plan.Person.Known || !plan.Person.Active || len(plan.reason) > 0, "%+v: no reason why they are not a recipient", key)
+			require.True(t, !plan.Person.Known || !plan.Person.Active || len(rules.Unreached) > 0, "%+v: no reason why they are not a recipient", key)
 		}
 		if waits := plan.Facts.Routing.Due.After(plan.Facts.Now); want != "" && !waits { // a delayed delivery checks quiet hours when its time comes
-			d.compareAttempt(t, key, plan)
+			d.compareAttempt(t, key, plan, rules.Routing != nil)
 		}
 	}
 }
 
 // compareAttempt begins an attempt at a delivery, which planning or this test has written, and
 // which has waited.
-func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan planAgain) {
+func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan planner.Trace, isRouted bool) {
 	t.Helper()
 	id := notification.DeliveryID(key.EventID, whos[key.UserType], key.UserID, key.Channel)
 	entity := plan.Facts.Recipient.Entity
@@ -165,7 +167,7 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 		break
 	}
 	room := notification.Room{}
-	if dropped == "" && !plan.Facts.Silence.Quiet && slices.Contains(plan.routed, key.Channel) && !plan.Facts.Routing.Mandatory {
+	if dropped == "" && !plan.Facts.Silence.Quiet && isRouted && !plan.Facts.Routing.Mandatory {
 		counted := slices.DeleteFunc(slices.Clone(plan.Facts.Recipient.Counted), func(m notification.CountedMessage) bool { return m.Channel != key.Channel || m.MessageID == id })
 		room = plan.Facts.Caps.Room(counted, plan.Facts.Category, plan.Facts.Now)
 	}

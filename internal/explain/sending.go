@@ -39,9 +39,8 @@ type Sending struct {
 	BatchID     string            `json:"batch_workflow_id,omitempty"`
 	Batch       *Sending          `json:"batch_workflow,omitempty"` // the batch that sends it; such a delivery has no workflow
 
-	task             *workflowpb.PendingWorkflowTaskInfo // nil: no task is pending
-	first            bool                                // its first attempt is a local activity, and may not have ended
-	beganWithAttempt bool                                // it did not wait before its first attempt, which a local activity or a batch made
+	first            bool // its first attempt is a local activity, and may not have ended
+	beganWithAttempt bool // it did not wait before its first attempt, which a local activity or a batch made
 }
 
 // PendingActivity is an activity of a workflow that has not ended.
@@ -150,10 +149,9 @@ func (e Explainer) sending(ctx context.Context, id string) Sending {
 		return s
 	}
 	s.Pending = pendingOf(description.GetPendingActivities())
-	s.task = description.GetPendingWorkflowTask()
 	e.readWorkers(ctx, s.TaskQueue, &s)
 	e.readHistory(ctx, id, &s)
-	s.noteFirst()
+	s.noteFirst(description.GetPendingWorkflowTask())
 	if s.Workers > 0 {
 		s.Details = e.currentDetails(ctx, id, s.RunID)
 	}
@@ -249,9 +247,11 @@ func (s *Sending) noteStart(event *historypb.HistoryEvent) {
 
 // noteFirst adds a first attempt that is a local activity. Temporal does not list it, but it runs
 // while the workflow's first task is under way.
-func (s *Sending) noteFirst() {
-	if s.first && len(s.Pending) == 0 && s.task.GetState() == enums.PENDING_WORKFLOW_TASK_STATE_STARTED {
-		s.Pending = []PendingActivity{{Activity: registeredName(acts.SendFirst), State: Started, Attempt: 1, StartedAt: launch.Time(s.task.GetStartedTime())}}
+func (s *Sending) noteFirst(task *workflowpb.PendingWorkflowTaskInfo) {
+	if s.first && len(s.Pending) == 0 && task.GetState() == enums.PENDING_WORKFLOW_TASK_STATE_STARTED {
+		s.Pending = []PendingActivity{{
+			Activity: registeredName(acts.SendFirst), State: Started, Attempt: 1, StartedAt: launch.Time(task.GetStartedTime()),
+		}}
 	}
 }
 

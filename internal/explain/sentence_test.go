@@ -62,7 +62,8 @@ func TestSentence(t *testing.T) {
 	var out strings.Builder
 	for _, d := range []report.RecipientDecision{
 		{Decision: "QUIET_HOURS"}, {Decision: "THROTTLED", ThrottledBy: "evt-0-customer7-SMS"}, {Decision: "SELECTED"},
-		{Decision: "SELECTED", Status: "PENDING"}, {Decision: "SELECTED", Status: "PENDING", SendAfter: &at}, {Decision: "SELECTED", Status: "FAILED", LastError: "twilio refused: 400"},
+		{Decision: "SELECTED", Status: "PENDING"}, {Decision: "SELECTED", Status: "PENDING", SendAfter: &at},
+		{Decision: "SELECTED", Status: "FAILED", LastError: "twilio refused: 400"},
 		{Decision: "SELECTED", Status: "CANCELLED", LastError: "cancelled by ada"}, {Decision: "SELECTED", Status: "SENT", SentAt: &at},
 		{Decision: "SELECTED", Status: "DELIVERED", SentAt: &at, LastError: "before"}, {Decision: "SELECTED", Status: "DELIVERED"},
 	} {

@@ -205,13 +205,8 @@ func (e Explainer) finish(ctx context.Context, s *simulation, people []notificat
 			if err != nil {
 				return err
 			}
-			switch {
-			case !entry.Known:
-				person.NotNamed = []string{"they are not in the directory (recipient)"}
-			case !entry.Active:
-				person.NotNamed = []string{"they are not active (recipient), or were erased"}
-			default:
-				person.NotNamed = notNamed(plan, entry)
+			if person.NotNamed = notNamed(plan, entry); !entry.Active {
+				person.NotNamed = []string{missing(entry.Known)}
 			}
 		}
 		s.People = append(s.People, *person)

@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// Template is one row of notification_template. "*" means every event type or every channel.
+// Template is one row of notification_template. "*" means every event type or every channel. Its JSON
+// is its key.
 type Template struct {
-	EventType string
-	Channel   string
-	Locale    string
-	Title     string
-	Body      string
-	URL       string
+	EventType string `json:"event_type"`
+	Channel   string `json:"channel"`
+	Locale    string `json:"locale"`
+	Title     string `json:"-"`
+	Body      string `json:"-"`
+	URL       string `json:"-"`
 }
 
 // EventSetup is an event with the configuration of its type.
