@@ -7,12 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/db"
-	"herald/internal/report"
+	"herald/internal/list"
 	"herald/internal/terminal"
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	var filter report.ActionFilter
+	var filter list.ActionFilter
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Show who changed what, the latest first",
@@ -29,27 +29,27 @@ Temporal's histories.`,
 	terminal.TextFlag(flags, &filter.Actor, "actor", "only changes by this actor")
 	terminal.TextFlag(flags, &filter.Command, "command", `only this command: "event retry"`)
 	terminal.TimeFlag(flags, &filter.Since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
-	return listCommand(a, cmd, list[report.Action]{
+	return listCommand(a, cmd, listing[list.Action]{
 		name: "actions", none: "nothing was changed",
 		header: []string{"AT", "ACTOR", "COMMAND", "TARGET", "DETAIL"},
-		cells: func(action report.Action) []string {
+		cells: func(action list.Action) []string {
 			return []string{terminal.Clock(&action.At), action.Actor, action.Command, action.Target, terminal.Dash(action.Detail)}
 		},
-		read: func(ctx context.Context, db *db.DB, _ []string, from place) (report.Page[report.Action], error) {
-			return report.Reader{Pool: db.Pool}.Actions(ctx, filter, from.after, from.limit)
+		read: func(ctx context.Context, db *db.DB, _ []string, from list.Place) (list.Page[list.Action], error) {
+			return list.Reader{Pool: db.Pool}.Actions(ctx, filter, from)
 		},
 		pages: true,
 	})
 }
 
 // printActions prints the operators' actions on the event or the delivery printed above.
-func printActions(w io.Writer, actions []report.Action) {
+func printActions(w io.Writer, actions []list.Action) {
 	if len(actions) == 0 {
 		return
 	}
 	terminal.Row(w)
 	terminal.Row(w, "WHAT OPERATORS DID")
-	terminal.List(w, []string{"AT", "ACTOR", "COMMAND", "DETAIL"}, actions, func(action report.Action) []string {
+	terminal.List(w, []string{"AT", "ACTOR", "COMMAND", "DETAIL"}, actions, func(action list.Action) []string {
 		return []string{terminal.Clock(&action.At), action.Actor, action.Command, terminal.Dash(action.Detail)}
 	})
 }

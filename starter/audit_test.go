@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/db/postgrestest"
-	"herald/internal/report"
+	"herald/internal/list"
 )
 
 func TestActor(t *testing.T) {
@@ -43,8 +43,8 @@ func TestAudit(t *testing.T) {
 	} {
 		c.must(t, args...)
 	}
-	read := func(args ...string) []report.Action {
-		list := read[struct{ Actions []report.Action }](t, c, append([]string{"audit"}, args...)...)
+	read := func(args ...string) []list.Action {
+		list := read[struct{ Actions []list.Action }](t, c, append([]string{"audit"}, args...)...)
 		for i := range list.Actions {
 			require.False(t, list.Actions[i].At.IsZero())
 			require.NotEmpty(t, list.Actions[i].DBUser)
@@ -54,7 +54,7 @@ func TestAudit(t *testing.T) {
 	}
 	got := read()
 	require.Len(t, got, 2, "nothing was old enough to be purged")
-	require.Equal(t, []report.Action{
+	require.Equal(t, []list.Action{
 		{At: got[0].At, Actor: "ada@ops", Command: "emit", Target: "evt-1", Detail: "T of ADMIN/1, 1"},
 		{At: got[0].At, Actor: "ada@ops", Command: "seed", Target: "the example", Detail: "nothing overwritten"},
 	}, got)

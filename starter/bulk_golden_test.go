@@ -14,9 +14,9 @@ import (
 
 	"herald/internal/db/postgrestest"
 	"herald/internal/launch"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/report"
 	"herald/internal/roomtest"
 	"herald/internal/terminal"
 )
@@ -50,7 +50,7 @@ func TestVerbsPrint(t *testing.T) {
 			s.Format, s.Err = format, io.Discard
 			to := operate.SelectIDs(c.ids)
 			if len(c.ids) == 0 {
-				to = must(o.SelectDeliveries(t.Context(), report.DeliveryFilter{EventID: "evt-1", Statuses: c.statuses}, ""))(t)
+				to = must(o.SelectDeliveries(t.Context(), list.DeliveryFilter{EventID: "evt-1", Statuses: c.statuses}, ""))(t)
 			}
 			err := verbRun{&s.Output, o, c.verb, to, bulkFlags{dryRun: c.dryRun}}.do(t.Context())
 			fmt.Fprintf(&text, "# %s\n%s", c.name, s.out.String())

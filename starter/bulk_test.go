@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/advice"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
@@ -114,7 +114,7 @@ func TestRetryEventPromises(t *testing.T) {
 }
 
 // parsedFilter parses the flags of a command line into a filter.
-func parsedFilter(args ...string) (filter report.DeliveryFilter, err error) {
+func parsedFilter(args ...string) (filter list.DeliveryFilter, err error) {
 	cmd := &cobra.Command{Use: "x"}
 	(&app{}).filterFlags(cmd, &filter)
 	err = errors.Join(cmd.ParseFlags(args), terminal.FlagErrors(cmd.Flags()), checkTimes(filter))
@@ -127,18 +127,20 @@ func TestDeliveryFilter(t *testing.T) {
 	tests := []struct {
 		name string
 		args []string
-		want report.DeliveryFilter
+		want list.DeliveryFilter
 	}{
 		{name: "none"},
 		{name: "comma, repeated and any case", args: []string{"--status", "failed,Sent", "--status=PENDING,sent"},
-			want: report.DeliveryFilter{Statuses: []notification.Status{notification.Failed, notification.Sent, notification.Pending}}},
-		{name: "channels", args: []string{"--channel", "sms, email"}, want: report.DeliveryFilter{Channels: []notification.Channel{notification.SMS, notification.Email}}},
-		{name: "type, by its other flag", args: []string{"--type", "T"}, want: report.DeliveryFilter{EventType: "T"}},
-		{name: "event", args: []string{"--event", "evt,1", "--event-type", "T"}, want: report.DeliveryFilter{EventID: "evt,1", EventType: "T"}},
-		{name: "recipient", args: []string{"--recipient", "restaurant_user/a/B"}, want: report.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "a/B"}},
+			want: list.DeliveryFilter{Statuses: []notification.Status{notification.Failed, notification.Sent, notification.Pending}}},
+		{name: "channels", args: []string{"--channel", "sms, email"},
+			want: list.DeliveryFilter{Channels: []notification.Channel{notification.SMS, notification.Email}}},
+		{name: "type, by its other flag", args: []string{"--type", "T"}, want: list.DeliveryFilter{EventType: "T"}},
+		{name: "event", args: []string{"--event", "evt,1", "--event-type", "T"}, want: list.DeliveryFilter{EventID: "evt,1", EventType: "T"}},
+		{name: "recipient", args: []string{"--recipient", "restaurant_user/a/B"},
+			want: list.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "a/B"}},
 		{name: "group and correlation", args: []string{"--entity", "RESTAURANT/5", "--correlation-id", "c-1"},
-			want: report.DeliveryFilter{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, CorrelationID: "c-1"}},
-		{name: "times", args: []string{"--since", "2025-11-21T08:00:00Z", "--until", "2025-11-21T09:00:00Z"}, want: report.DeliveryFilter{
+			want: list.DeliveryFilter{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, CorrelationID: "c-1"}},
+		{name: "times", args: []string{"--since", "2025-11-21T08:00:00Z", "--until", "2025-11-21T09:00:00Z"}, want: list.DeliveryFilter{
 			Since: time.Date(2025, 11, 21, 8, 0, 0, 0, time.UTC), Until: time.Date(2025, 11, 21, 9, 0, 0, 0, time.UTC)}},
 	}
 	for _, tt := range tests {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/db"
+	"herald/internal/list"
 	"herald/internal/operate"
 	"herald/internal/report"
 	"herald/internal/terminal"
@@ -21,7 +22,7 @@ func (a *app) deliveryCommand() *cobra.Command {
 }
 
 func (a *app) listDeliveriesCommand() *cobra.Command {
-	var filter report.DeliveryFilter
+	var filter list.DeliveryFilter
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the latest deliveries, the newest first",
@@ -33,29 +34,31 @@ If rows remain, it prints the ID for --after, which continues the search.`,
   starter delivery list --event evt-1 --limit 1000 -o json`,
 	}
 	a.filterFlags(cmd, &filter)
-	return listCommand(a, cmd, list[report.DeliveryRow]{
+	return listCommand(a, cmd, listing[report.DeliveryRow]{
 		name: "deliveries", none: "no deliveries",
 		header: []string{"DELIVERY", "TYPE", "STATUS", "ATTEMPTS", "PLANNED", "LAST ERROR"},
 		cells: func(d report.DeliveryRow) []string {
 			return []string{d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), terminal.Clock(&d.CreatedAt), terminal.Dash(d.LastError)}
 		},
-		read: func(ctx context.Context, db *db.DB, _ []string, from place) (report.Page[report.DeliveryRow], error) {
+		read: func(ctx context.Context, db *db.DB, _ []string, from list.Place) (list.Page[report.DeliveryRow], error) {
 			if err := checkTimes(filter); err != nil {
-				return report.Page[report.DeliveryRow]{}, err
+				return list.Page[report.DeliveryRow]{}, err
 			}
-			return report.Reader{Pool: db.Pool}.LatestDeliveries(ctx, filter, from.after, from.limit)
+			return list.Reader{Pool: db.Pool}.Deliveries(ctx, filter, from)
 		},
 		pages: true,
 	})
 }
 
 // deliveryVerb completes a command that applies a verb to deliveries. verb may change the filter.
-func (a *app) deliveryVerb(cmd *cobra.Command, examples string, verb func(filter *report.DeliveryFilter, ids []string, flags bulkFlags) (operate.Verb, error)) *cobra.Command {
-	var filter report.DeliveryFilter
+func (a *app) deliveryVerb(
+	cmd *cobra.Command, examples string, verb func(filter *list.DeliveryFilter, ids []string, flags bulkFlags) (operate.Verb, error),
+) *cobra.Command {
+	var filter list.DeliveryFilter
 	a.filterFlags(cmd, &filter)
 	return a.verbCommand(cmd, verbCommand{
 		ids: a.completeDeliveries(), examples: examples,
-		filtered: func() bool { return !reflect.DeepEqual(filter, report.DeliveryFilter{}) },
+		filtered: func() bool { return !reflect.DeepEqual(filter, list.DeliveryFilter{}) },
 		verb: func(ids []string, flags bulkFlags) (operate.Verb, error) {
 			if err := checkTimes(filter); err != nil {
 				return operate.Verb{}, err

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/report"
 )
 
 func (a *app) cancelDeliveryCommand() *cobra.Command {
@@ -22,7 +22,7 @@ More than 100 at once need --yes; --dry-run shows them first.`,
   starter delivery cancel --event-type PROMOTION --channel SMS --dry-run
   starter delivery cancel --event-type PROMOTION --channel SMS --yes`,
 	}
-	return a.deliveryVerb(cmd, "--event or --event-type", func(filter *report.DeliveryFilter, _ []string, _ bulkFlags) (operate.Verb, error) {
+	return a.deliveryVerb(cmd, "--event or --event-type", func(filter *list.DeliveryFilter, _ []string, _ bulkFlags) (operate.Verb, error) {
 		if slices.ContainsFunc(filter.Statuses, func(s notification.Status) bool { return s != notification.Pending }) {
 			return operate.Verb{}, misused(errors.New("--status: only PENDING can be cancelled"))
 		}

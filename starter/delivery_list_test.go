@@ -6,9 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"herald/internal/notification"
-	"herald/internal/report"
 )
 
 // secrets lists texts that no command may print.
@@ -48,47 +45,6 @@ func withDelivery(t *testing.T) shell {
 		INSERT INTO delivery_retry (delivery_id, run_id, retried_at, again, status_before, error_before)
 		VALUES ('evt-1-staff10-EMAIL', 'run-1', '2026-11-21 08:01:30Z', false, 'FAILED', 'sendgrid is busy: 503')`)
 	return c
-}
-
-func TestListDeliveries(t *testing.T) {
-	t.Parallel()
-
-	c := withDelivery(t)
-	require.Equal(t, `DELIVERY             TYPE    STATUS   ATTEMPTS  PLANNED                   LAST ERROR
-evt-1-staff10-SMS    BOOKED  PENDING  0         2026-11-21 08:00:00.000Z  -
-evt-1-staff10-EMAIL  BOOKED  FAILED   3         2026-11-21 08:00:00.000Z  sendgrid refused: 400
-`, c.must(t, "delivery", "list"))
-	require.Contains(t, c.must(t, "delivery", "list", "--limit", "1"), "… and more: narrow it down")
-	require.Equal(t, "no deliveries\n", c.must(t, "delivery", "list", "--status", "sent"))
-
-	list := read[struct {
-		Deliveries []report.DeliveryRow
-		More       bool
-	}](t, c, "delivery", "list", "--channel", "email", "--recipient", "restaurant_user/10")
-	require.Len(t, list.Deliveries, 1)
-	require.False(t, list.More)
-	require.Equal(t, "evt-1-staff10-EMAIL", list.Deliveries[0].DeliveryID)
-	require.Equal(t, notification.Failed, list.Deliveries[0].Status)
-}
-
-func TestListEvents(t *testing.T) {
-	t.Parallel()
-
-	c := withDelivery(t)
-	c.must(t, "emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}", "--event-id", "evt-2")
-
-	require.Equal(t, `EVENT  TYPE    AGGREGATE     OUTBOX     WORKFLOW    OUTCOME  CREATED                   ERROR
-evt-1  BOOKED  RESTAURANT/5  PROCESSED  PROCESSING  -        2026-11-21 08:00:00.000Z  -
-`, c.must(t, "event", "list", "--aggregate", "RESTAURANT/5", "--status", "processed", "--type", "BOOKED"))
-	require.Equal(t, "no events\n", c.must(t, "event", "list", "--status", "failed"))
-	require.Contains(t, c.must(t, "event", "list", "--correlation-id", "order-7", "-o", "json"), `"correlation_id": "order-7"`)
-	require.Equal(t, "no events\n", c.must(t, "event", "list", "--correlation-id", "order-8"))
-	list := read[struct {
-		Events []report.EventRow
-		More   bool
-	}](t, c, "event", "list", "--limit", "1")
-	require.Len(t, list.Events, 1)
-	require.True(t, list.More)
 }
 
 // A list without an index for its filters searches 100,000 rows, and names the flag that searches on.

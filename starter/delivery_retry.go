@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/report"
 )
 
 // retryWait is the time to wait for the outcomes of deliveries named by ids.
@@ -35,7 +35,7 @@ With ids, the command waits for the outcomes, up to 30 seconds in all.`,
 	}
 	cmd.Flags().BoolVar(&again, "again", false, "also retry deliveries that were sent, have expired, or were cancelled by another event")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the outcomes")
-	return a.deliveryVerb(cmd, "--event or --channel", func(filter *report.DeliveryFilter, ids []string, flags bulkFlags) (operate.Verb, error) {
+	return a.deliveryVerb(cmd, "--event or --channel", func(filter *list.DeliveryFilter, ids []string, flags bulkFlags) (operate.Verb, error) {
 		if len(filter.Statuses) == 0 {
 			filter.Statuses = []notification.Status{notification.Failed}
 		}
@@ -52,7 +52,7 @@ With ids, the command waits for the outcomes, up to 30 seconds in all.`,
 }
 
 // checkAgain refuses filters that select sent deliveries, unless the flags ask for it explicitly.
-func checkAgain(filter report.DeliveryFilter, flags bulkFlags, again bool) error {
+func checkAgain(filter list.DeliveryFilter, flags bulkFlags, again bool) error {
 	sent := slices.ContainsFunc(filter.Statuses, func(s notification.Status) bool {
 		return s == notification.Sent || s == notification.Delivered
 	})

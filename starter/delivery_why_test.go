@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/explain"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/report"
 )
@@ -126,7 +127,7 @@ func TestWhyRecipient(t *testing.T) {
 	out := c.must(t, "why", "--recipient", "customer/42")
 	require.Regexp(t, `(?s)evt-2 .*PUSH .*USER_DISABLED.*evt-2 .*EMAIL .*QUIET_HOURS.*evt-1 .*SMS .*SELECTED .*FAILED .*twilio refused: 400 21211.*evt-1 .*EMAIL .*SELECTED .*SENT .*sent at `, out)
 	require.NotContains(t, out, "secret words")
-	type decisions struct{ Decisions []report.RecipientDecision }
+	type decisions struct{ Decisions []list.RecipientDecision }
 	require.Len(t, read[decisions](t, c, "why", "--recipient", "CUSTOMER/42", "--since", "24h").Decisions, 2)
 	mails := read[decisions](t, c, "why", "--recipient", "CUSTOMER/42", "--channel", "email").Decisions
 	require.Len(t, mails, 2)

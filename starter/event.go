@@ -10,10 +10,10 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/event"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/relay"
-	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
@@ -23,7 +23,7 @@ func (a *app) eventCommand() *cobra.Command {
 }
 
 func (a *app) listEventsCommand() *cobra.Command {
-	var filter report.EventFilter
+	var filter list.EventFilter
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the latest events, the newest first",
@@ -43,15 +43,15 @@ events. If rows remain, it prints the ID for --after, which continues the search
 	entityFlag(flags, &filter.Aggregate, "aggregate", "only events of this aggregate: RESTAURANT/5")
 	flags.StringVar(&filter.CorrelationID, "correlation-id", "", "only events with this correlation id")
 	terminal.TimeFlag(flags, &filter.Since, "since", "only events written since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
-	return listCommand(a, cmd, list[report.EventRow]{
+	return listCommand(a, cmd, listing[list.EventRow]{
 		name: "events", none: "no events",
 		header: []string{"EVENT", "TYPE", "AGGREGATE", "OUTBOX", "WORKFLOW", "OUTCOME", "CREATED", "ERROR"},
-		cells: func(e report.EventRow) []string {
+		cells: func(e list.EventRow) []string {
 			return []string{e.EventID, e.EventType, terminal.Dash(e.Aggregate()), string(e.Status), terminal.Dash(string(e.ProcessedStatus)), terminal.Dash(string(e.Outcome)),
 				terminal.Clock(&e.CreatedAt), terminal.Dash(cmp.Or(e.ErrorMessage, e.Problem, undecided(e)))}
 		},
-		read: func(ctx context.Context, db *db.DB, _ []string, from place) (report.Page[report.EventRow], error) {
-			return report.Reader{Pool: db.Pool}.LatestEvents(ctx, filter, from.after, from.limit)
+		read: func(ctx context.Context, db *db.DB, _ []string, from list.Place) (list.Page[list.EventRow], error) {
+			return list.Reader{Pool: db.Pool}.Events(ctx, filter, from)
 		},
 		pages: true,
 	})
@@ -59,7 +59,7 @@ events. If rows remain, it prints the ID for --after, which continues the search
 
 // undecided returns a hint to `starter event show` for an event that is not planned yet, because
 // only Temporal knows whether and why its workflow keeps failing. Else it returns "".
-func undecided(e report.EventRow) string {
+func undecided(e list.EventRow) string {
 	if !e.Undecided {
 		return ""
 	}

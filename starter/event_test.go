@@ -15,6 +15,7 @@ import (
 
 	"herald/internal/event"
 	"herald/internal/explain"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/report"
 	"herald/outbox"
@@ -39,7 +40,7 @@ func TestShowEventWithoutTemporal(t *testing.T) {
 
 	must(event.On(c.store(t)).FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, Outcome: "NO_RECIPIENTS"}))(t)
 	require.EqualValues(t, "NO_RECIPIENTS", read[explain.EventView](t, c, "event", "show", "evt-1").Processed.Outcome)
-	require.EqualValues(t, "NO_RECIPIENTS", read[struct{ Events []report.EventRow }](t, c, "event", "list").Events[0].Outcome)
+	require.EqualValues(t, "NO_RECIPIENTS", read[struct{ Events []list.EventRow }](t, c, "event", "list").Events[0].Outcome)
 }
 
 func TestCheckObject(t *testing.T) {

@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
 // filterFlags adds the flags that select deliveries.
-func (a *app) filterFlags(cmd *cobra.Command, f *report.DeliveryFilter) {
+func (a *app) filterFlags(cmd *cobra.Command, f *list.DeliveryFilter) {
 	flags := cmd.Flags()
 	terminal.WordsFlag(cmd, &f.Statuses, "status", notification.Statuses(), "only these statuses")
 	terminal.WordsFlag(cmd, &f.Channels, "channel", notification.Channels(), "only these channels")
@@ -29,7 +30,7 @@ func (a *app) filterFlags(cmd *cobra.Command, f *report.DeliveryFilter) {
 }
 
 // checkTimes refuses a filter whose --since is not before its --until.
-func checkTimes(f report.DeliveryFilter) error {
+func checkTimes(f list.DeliveryFilter) error {
 	if !f.Until.IsZero() && f.Until.Sub(f.Since) < time.Second { // two equal ages differ slightly: each counts from the time it was parsed
 		return misused(errors.New("--since must be before --until"))
 	}

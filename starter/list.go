@@ -11,35 +11,29 @@ import (
 	"herald/internal/advice"
 	"herald/internal/db"
 	"herald/internal/explain"
-	"herald/internal/report"
+	"herald/internal/list"
 	"herald/internal/terminal"
 )
 
-// list describes a list that starter prints.
-type list[T any] struct {
+// listing describes a list that starter prints.
+type listing[T any] struct {
 	name   string // the rows' key in JSON
 	none   string // printed if there are no rows
 	header []string
 	cells  func(T) []string
-	read   func(ctx context.Context, db *db.DB, args []string, from place) (report.Page[T], error)
+	read   func(ctx context.Context, db *db.DB, args []string, from list.Place) (list.Page[T], error)
 	pages  bool // add --after
-}
-
-// place is where a page of a list begins, and how long the page may be.
-type place struct {
-	after string // a key of the list; empty: the first page
-	limit int
 }
 
 // afterUsage is the help of --after.
 const afterUsage = "continue after this `ID`, which an earlier call of the command printed when it stopped"
 
 // listCommand completes a command that prints a list.
-func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
-	var from place
-	terminal.LimitFlag(cmd.Flags(), &from.limit)
+func listCommand[T any](a *app, cmd *cobra.Command, l listing[T]) *cobra.Command {
+	var from list.Place
+	terminal.LimitFlag(cmd.Flags(), &from.Limit)
 	if l.pages {
-		terminal.TextFlag(cmd.Flags(), &from.after, "after", afterUsage)
+		terminal.TextFlag(cmd.Flags(), &from.After, "after", afterUsage)
 	}
 	cmd.RunE = a.within(commandTimeout, func(ctx context.Context, args []string) error {
 		db, _, err := a.store(ctx)
@@ -48,8 +42,8 @@ func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
 		}
 		page, err := l.read(ctx, db, args, from)
 		switch {
-		case errors.Is(err, report.ErrNoPlace):
-			return misused(fmt.Errorf("--after %s: %w", advice.Quote(from.after), err))
+		case errors.Is(err, list.ErrNoPlace):
+			return misused(fmt.Errorf("--after %s: %w", advice.Quote(from.After), err))
 		case err != nil:
 			return err
 		}
@@ -62,7 +56,7 @@ func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
 	return cmd
 }
 
-func (l list[T]) print(w io.Writer, page report.Page[T]) {
+func (l listing[T]) print(w io.Writer, page list.Page[T]) {
 	if len(page.Rows) == 0 {
 		terminal.Row(w, l.none)
 	} else {
@@ -74,7 +68,7 @@ func (l list[T]) print(w io.Writer, page report.Page[T]) {
 	}
 	switch {
 	case page.Partial:
-		terminal.Row(w, fmt.Sprintf("… searched only %s rows: to search the next ones, add %s", terminal.Grouped(report.MaxSearched), next))
+		terminal.Row(w, fmt.Sprintf("… searched only %s rows: to search the next ones, add %s", terminal.Grouped(list.MaxSearched), next))
 	case page.More:
 		terminal.More(w, next)
 	}

@@ -13,10 +13,10 @@ import (
 
 	"herald/internal/check"
 	"herald/internal/db"
+	"herald/internal/list"
 	"herald/internal/operate"
 	"herald/internal/relay"
 	"herald/internal/relay/dialects"
-	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
@@ -223,19 +223,19 @@ Herald stores nothing about other rows.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: terminal.CompleteOne(a.completeSources()),
 	}
-	return listCommand(a, cmd, list[relay.SourceRow]{
+	return listCommand(a, cmd, listing[relay.SourceRow]{
 		name: "rows", none: "no row has a problem",
 		header: []string{"KEY", "STATE", "REFUSED", "NEXT ATTEMPT", "ERROR"},
 		cells: func(row relay.SourceRow) []string {
 			return []string{row.Key, row.State, fmt.Sprint(row.Refusals), terminal.Clock(row.NextAttemptAt), cmp.Or(row.Error, row.PeopleError)}
 		},
-		read: func(ctx context.Context, db *db.DB, args []string, from place) (report.Page[relay.SourceRow], error) {
+		read: func(ctx context.Context, db *db.DB, args []string, from list.Place) (list.Page[relay.SourceRow], error) {
 			source, err := a.source(args[0])
 			if err != nil {
-				return report.Page[relay.SourceRow]{}, err
+				return list.Page[relay.SourceRow]{}, err
 			}
-			found, err := relay.On(db).SourceRows(ctx, source.Name, from.after, from.limit+1)
-			return report.PageOf(found, from.limit, func(row relay.SourceRow) string { return row.Key }), err
+			found, err := relay.On(db).SourceRows(ctx, source.Name, from.After, from.Limit+1)
+			return list.PageOf(found, from.Limit, func(row relay.SourceRow) string { return row.Key }), err
 		},
 		pages: true,
 	})

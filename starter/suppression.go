@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/db"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
@@ -29,7 +29,7 @@ const suppressionHelp = `
   INVALID    the provider reports that the number is invalid, or gets no messages`
 
 func (a *app) listSuppressionsCommand() *cobra.Command {
-	var filter report.SuppressionFilter
+	var filter list.SuppressionFilter
 	var address operate.Address
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -59,17 +59,17 @@ the hash. --address finds the rows of one address.`,
 			return address.Check()
 		}
 	}
-	return listCommand(a, cmd, list[report.Suppression]{
+	return listCommand(a, cmd, listing[list.Suppression]{
 		name: "suppressions", none: "nothing is suppressed",
 		header: suppressionHeader, cells: suppressionCells,
-		read: func(ctx context.Context, db *db.DB, _ []string, from place) (_ report.Page[report.Suppression], err error) {
+		read: func(ctx context.Context, db *db.DB, _ []string, from list.Place) (_ list.Page[list.Suppression], err error) {
 			if address.Text != "" {
 				if filter.AddressHashes, err = address.Hashes(db.AddressKeys()); err != nil {
-					return report.Page[report.Suppression]{}, err
+					return list.Page[list.Suppression]{}, err
 				}
 			}
-			found, err := report.Reader{Pool: db.Pool}.Suppressions(ctx, filter, from.limit+1)
-			return report.PageOf(found, from.limit, nil), err
+			found, err := list.Reader{Pool: db.Pool}.Suppressions(ctx, filter, from.Limit+1)
+			return list.PageOf(found, from.Limit, nil), err
 		},
 	})
 }
@@ -83,7 +83,7 @@ func addressFlags(cmd *cobra.Command, address *operate.Address) {
 
 var suppressionHeader = []string{"CHANNEL", "REASON", "SINCE", "ADDRESS", "DETAIL"}
 
-func suppressionCells(s report.Suppression) []string {
+func suppressionCells(s list.Suppression) []string {
 	return []string{string(s.Channel), string(s.Reason), terminal.Clock(&s.Since), s.AddressHash, terminal.Dash(s.Detail)}
 }
 
@@ -123,7 +123,7 @@ func (a *app) addSuppression(ctx context.Context, o *operate.Operator, order ope
 			said = "nothing changed: the address is suppressed for this reason already"
 		}
 		terminal.Row(w, said)
-		terminal.List(w, suppressionHeader, []report.Suppression{row}, suppressionCells)
+		terminal.List(w, suppressionHeader, []list.Suppression{row}, suppressionCells)
 	})
 }
 
@@ -177,7 +177,7 @@ func (a *app) removeSuppression(ctx context.Context, o *operate.Operator, addres
 }
 
 // reasonsOf returns a text such as "BOUNCE since 2026-11-21 10:00:00.000Z, OPT_OUT since …".
-func reasonsOf(rows []report.Suppression) string {
+func reasonsOf(rows []list.Suppression) string {
 	var said []string
 	for _, row := range rows {
 		said = append(said, fmt.Sprintf("%s since %s", row.Reason, terminal.Clock(&row.Since)))

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/list"
 	"herald/internal/person"
-	"herald/internal/report"
 )
 
 func withSecret(t *testing.T) shell {
@@ -31,8 +31,8 @@ func TestSuppression(t *testing.T) {
 		said = append(said, out)
 		return out
 	}
-	listed := func(args ...string) []report.Suppression {
-		var list struct{ Suppressions []report.Suppression }
+	listed := func(args ...string) []list.Suppression {
+		var list struct{ Suppressions []list.Suppression }
 		require.NoError(t, json.Unmarshal([]byte(run(append([]string{"list", "-o", "json"}, args...)...)), &list))
 		return list.Suppressions
 	}

@@ -7,13 +7,13 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/explain"
+	"herald/internal/list"
 	"herald/internal/notification"
-	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
 func (a *app) whyCommand() *cobra.Command {
-	var filter report.RecipientFilter
+	var filter list.RecipientFilter
 	cmd := &cobra.Command{
 		Use:   "why --recipient TYPE/ID",
 		Short: "Show what a recipient got and did not get, and why",
@@ -28,18 +28,18 @@ starter delivery why explains one decision in detail.`,
 	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	terminal.WordFlag(cmd, &filter.Channel, "channel", notification.Channels(), "only this channel")
 	terminal.Require(cmd, "recipient")
-	return listCommand(a, cmd, list[report.RecipientDecision]{
+	return listCommand(a, cmd, listing[list.RecipientDecision]{
 		name: "decisions", none: "nothing was decided about them: no event named them, or it was purged",
 		header: []string{"DECIDED", "EVENT", "TYPE", "CHANNEL", "DECISION", "STATUS", "WHY"},
-		cells: func(d report.RecipientDecision) []string {
+		cells: func(d list.RecipientDecision) []string {
 			return []string{terminal.Clock(&d.DecidedAt), d.EventID, terminal.Dash(d.EventType), string(d.Channel), string(d.Decision), string(terminal.Dash(d.Status)), terminal.Dash(d.Reason)}
 		},
-		read: func(ctx context.Context, db *db.DB, _ []string, from place) (report.Page[report.RecipientDecision], error) {
-			found, err := report.Reader{Pool: db.Pool}.RecipientDecisions(ctx, filter, from.limit+1)
+		read: func(ctx context.Context, db *db.DB, _ []string, from list.Place) (list.Page[list.RecipientDecision], error) {
+			found, err := list.Reader{Pool: db.Pool}.RecipientDecisions(ctx, filter, from.Limit+1)
 			for i := range found {
 				found[i].Reason = explain.Reason(found[i], filter.UserType)
 			}
-			return report.PageOf(found, from.limit, nil), err
+			return list.PageOf(found, from.Limit, nil), err
 		},
 	})
 }

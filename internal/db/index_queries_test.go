@@ -18,6 +18,7 @@ import (
 	"herald/internal/db/postgrestest"
 	"herald/internal/event"
 	"herald/internal/inbox"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/person"
 	"herald/internal/planner"
@@ -43,7 +44,7 @@ func TestEachIndexHasAStatement(t *testing.T) {
 		WHERE  c.relnamespace = current_schema()::regnamespace
 		AND    NOT i.indisunique`)
 	slices.Sort(indexes)
-	statements := statementsByIndex(listening, report.Reader{Pool: listening.Pool})
+	statements := statementsByIndex(listening)
 	require.Equal(t, indexes, slices.Sorted(maps.Keys(statements)))
 
 	for index, ask := range statements {
@@ -56,7 +57,8 @@ func TestEachIndexHasAStatement(t *testing.T) {
 }
 
 // statementsByIndex returns, for each index, a call whose statement reads it.
-func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Context) error {
+func statementsByIndex(s *db.DB) map[string]func(ctx context.Context) error {
+	r, l, newest := report.Reader{Pool: s.Pool}, list.Reader{Pool: s.Pool}, list.Place{Limit: 20}
 	who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "7"}
 	long := time.Now().Add(-time.Hour)
 	purging := func(table purge.Table) func(ctx context.Context) error {
@@ -64,17 +66,17 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 			return (purge.TableCleaner{Store: s, Table: table, HasTopic: true}).Clean(ctx, time.Hour, "", func(int, string) bool { return false })
 		}
 	}
-	deliveries := func(filter report.DeliveryFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { return roomtest.ErrOf(r.LatestDeliveries(ctx, filter, "", 20)) }
+	deliveries := func(filter list.DeliveryFilter) func(ctx context.Context) error {
+		return func(ctx context.Context) error { return roomtest.ErrOf(l.Deliveries(ctx, filter, newest)) }
 	}
-	events := func(filter report.EventFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { return roomtest.ErrOf(r.LatestEvents(ctx, filter, "", 20)) }
+	events := func(filter list.EventFilter) func(ctx context.Context) error {
+		return func(ctx context.Context) error { return roomtest.ErrOf(l.Events(ctx, filter, newest)) }
 	}
 	retry := func(filter event.RetryFilter) func(ctx context.Context) error {
 		return func(ctx context.Context) error { return roomtest.ErrOf(event.On(s).EventsToRetry(ctx, filter, "", 20)) }
 	}
-	actions := func(filter report.ActionFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { return roomtest.ErrOf(r.Actions(ctx, filter, "", 20)) }
+	actions := func(filter list.ActionFilter) func(ctx context.Context) error {
+		return func(ctx context.Context) error { return roomtest.ErrOf(l.Actions(ctx, filter, newest)) }
 	}
 	recipients := func(entity notification.Entity) func(ctx context.Context) error {
 		return func(ctx context.Context) error {
@@ -94,9 +96,9 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 		"event_outbox_claim": func(ctx context.Context) error {
 			return roomtest.ErrOf(event.On(s).ClaimEvents(ctx, "a", 10, time.Hour))
 		},
-		"event_outbox_correlation_id": events(report.EventFilter{CorrelationID: "c7"}),
+		"event_outbox_correlation_id": events(list.EventFilter{CorrelationID: "c7"}),
 		"event_outbox_failed_id":      retry(event.RetryFilter{}),
-		"event_outbox_latest":         events(report.EventFilter{}),
+		"event_outbox_latest":         events(list.EventFilter{}),
 		"gateway_ticket_expires_at": func(ctx context.Context) error {
 			return inbox.On(s).NewTicket(ctx, []byte("new"), who, long, long)
 		},
@@ -104,11 +106,11 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 		"notification_collapse": func(ctx context.Context) error {
 			return planner.On(s).SavePlan(ctx, notification.Event{ID: "e7", Type: "T", CollapseKey: "k7"}, []notification.DecidedRecipient{roomtest.Decided("7", roomtest.Planned(notification.Push))})
 		},
-		"notification_correlation_id":      deliveries(report.DeliveryFilter{CorrelationID: "c7"}),
+		"notification_correlation_id":      deliveries(list.DeliveryFilter{CorrelationID: "c7"}),
 		"notification_created_at":          purging(purge.Notifications),
 		"notification_decision_decided_at": purging(purge.Decisions),
 		"notification_decision_recipient": func(ctx context.Context) error {
-			return roomtest.ErrOf(r.RecipientDecisions(ctx, report.RecipientFilter{UserType: who.UserType, UserID: who.UserID}, 20))
+			return roomtest.ErrOf(l.RecipientDecisions(ctx, list.RecipientFilter{RecipientKey: who}, 20))
 		},
 		"notification_failed_child": func(ctx context.Context) error {
 			return roomtest.ErrOfTwo(attempt.On(s).ClaimFailed(ctx, notification.Part{EventID: "e7", Lane: notification.Lane{Channel: notification.Email}}, 1000, 20))
@@ -121,7 +123,7 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 		"notification_of_digest": func(ctx context.Context) error {
 			return roomtest.ErrOf(attempt.On(s).GiveUpDigest(ctx, "digest-7", notification.Failed, "refused"))
 		},
-		"notification_of_user": deliveries(report.DeliveryFilter{UserType: who.UserType, UserID: who.UserID}),
+		"notification_of_user": deliveries(list.DeliveryFilter{UserType: who.UserType, UserID: who.UserID}),
 		"notification_to_aggregate": func(ctx context.Context) error {
 			return roomtest.ErrOf(attempt.On(s).DigestQuietCheck(ctx, notification.DigestKey{UserType: who.UserType, UserID: who.UserID, Channel: notification.Email, EventType: "T"}))
 		},
@@ -139,11 +141,11 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 		},
 		"throttle_ends":              func(ctx context.Context) error { return roomtest.ErrOf(purge.On(s).DeleteThrottles(ctx, 20)) },
 		"operator_action_at":         purging(purge.Actions),
-		"operator_action_target":     actions(report.ActionFilter{Target: "e7"}),
+		"operator_action_target":     actions(list.ActionFilter{Target: "e7"}),
 		"preference_change_at":       purging(purge.Preferences),
 		"processed_event_created_at": purging(purge.Processed),
 		"processed_event_failed_id":  retry(event.RetryFilter{}),
-		"processed_event_outcome_at": events(report.EventFilter{Outcome: notification.NoRecipients}),
+		"processed_event_outcome_at": events(list.EventFilter{Outcome: notification.NoRecipients}),
 		"processed_event_outcome_id": retry(event.RetryFilter{Outcome: notification.NoRecipients}),
 		"processed_event_processing": func(ctx context.Context) error {
 			return roomtest.ErrOfTwo(event.On(s).StuckEvents(ctx, "", false, time.Minute, 20))
@@ -157,7 +159,7 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 			return roomtest.ErrOfTwo(relay.On(s).KnownRows(ctx, "orders", []string{"7"}, []int64{7}))
 		},
 		"recipient_suppression_since": func(ctx context.Context) error {
-			return roomtest.ErrOf(r.Suppressions(ctx, report.SuppressionFilter{}, 20))
+			return roomtest.ErrOf(l.Suppressions(ctx, list.SuppressionFilter{}, 20))
 		},
 	}
 }
@@ -239,28 +241,30 @@ func TestLatestEventsByIndex(t *testing.T) {
 		SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - (20000 - i) * interval '1 second'
 		FROM   generate_series(1, 20000) i`)
 	postgrestest.Exec(t, s, "ANALYZE event_outbox")
+	latest := func(s *db.DB) list.Reader { return list.Reader{Pool: s.Pool, Searched: 1000} }
 	for name, tt := range map[string]struct {
-		ask  func(report.Reader) error
+		ask  func(*db.DB) error
 		part bool // of the index
 		two  bool // statements: the first one finds the end of the search
 	}{
-		"list": {ask: func(r report.Reader) error {
-			return roomtest.ErrOf(r.LatestEvents(t.Context(), report.EventFilter{}, "", 50))
+		"list": {ask: func(s *db.DB) error {
+			return roomtest.ErrOf(latest(s).Events(t.Context(), list.EventFilter{}, list.Place{Limit: 50}))
 		}},
-		"check": {ask: func(r report.Reader) error {
-			return roomtest.ErrOf(r.RecentTypes(t.Context(), 7*24*time.Hour, []string{notification.HeraldSource}))
+		"check": {ask: func(s *db.DB) error {
+			return roomtest.ErrOf(report.Reader{Pool: s.Pool}.RecentTypes(t.Context(), 7*24*time.Hour, []string{notification.HeraldSource}))
 		}, part: true},
-		"later page": {ask: func(r report.Reader) error {
-			return roomtest.ErrOf(r.LatestEvents(t.Context(), report.EventFilter{}, "evt-9000", 50))
+		"later page": {ask: func(s *db.DB) error {
+			return roomtest.ErrOf(latest(s).Events(t.Context(), list.EventFilter{}, list.Place{After: "evt-9000", Limit: 50}))
 		}, part: true},
-		"rare type": {ask: func(r report.Reader) error {
-			return roomtest.ErrOf(r.LatestEvents(t.Context(), report.EventFilter{Type: "RARE"}, "evt-9000", 50))
+		"rare type": {ask: func(s *db.DB) error {
+			return roomtest.ErrOf(latest(s).Events(t.Context(), list.EventFilter{Type: "RARE"}, list.Place{After: "evt-9000", Limit: 50}))
 		}, part: true, two: true},
-		"rare aggregate": {ask: func(r report.Reader) error {
-			return roomtest.ErrOf(r.LatestEvents(t.Context(), report.EventFilter{Aggregate: notification.Entity{Type: "ADMIN", ID: "2"}, Since: time.Now().Add(-24 * time.Hour)}, "", 50))
+		"rare aggregate": {ask: func(s *db.DB) error {
+			rare := list.EventFilter{Aggregate: notification.Entity{Type: "ADMIN", ID: "2"}, Since: time.Now().Add(-24 * time.Hour)}
+			return roomtest.ErrOf(latest(s).Events(t.Context(), rare, list.Place{Limit: 50}))
 		}, part: true, two: true},
 	} {
-		plans := roomtest.AllPlansOf(t, s, func(s *db.DB) error { return tt.ask(report.Reader{Pool: s.Pool, Searched: 1000}) })
+		plans := roomtest.AllPlansOf(t, s, tt.ask)
 		if tt.two {
 			require.Regexp(t, `(?s)^Index Scan.*event_outbox_latest on event_outbox e\b`, plans[len(plans)-2], name)
 		}
@@ -279,11 +283,11 @@ func TestDeliveriesOfAnEventByIndex(t *testing.T) {
 	s := postgrestest.New(t)
 	roomtest.Plant(t, s, 20_000, map[string]string{"event_id": "CASE WHEN i <= 10000 THEN 'broadcast' ELSE 'e' || i END"})
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
-	all := report.DeliveryFilter{EventID: "broadcast"}
-	sent := report.DeliveryFilter{EventID: "broadcast", Statuses: []notification.Status{notification.Sent}}
+	all := list.DeliveryFilter{EventID: "broadcast"}
+	sent := list.DeliveryFilter{EventID: "broadcast", Statuses: []notification.Status{notification.Sent}}
 	const ofEvent, after, through = `Index Cond: \(+event_id = 'broadcast'`, ` AND \(ROW\(user_type, user_id, channel\) > `, `.* AND \(ROW\(user_type, user_id, channel\) <= `
 	for _, tt := range []struct {
-		filter report.DeliveryFilter
+		filter list.DeliveryFilter
 		after  string
 		want   string
 		sort   bool // of the few that fit
@@ -293,7 +297,8 @@ func TestDeliveriesOfAnEventByIndex(t *testing.T) {
 		{filter: sent, after: "d5000", want: ofEvent + `::text\)` + after + through, sort: true},
 	} {
 		plans := roomtest.AllPlansOf(t, s, func(s *db.DB) error {
-			return roomtest.ErrOf(report.Reader{Pool: s.Pool, Searched: 1000}.LatestDeliveries(t.Context(), tt.filter, tt.after, 50))
+			l := list.Reader{Pool: s.Pool, Searched: 1000}
+			return roomtest.ErrOf(l.Deliveries(t.Context(), tt.filter, list.Place{After: tt.after, Limit: 50}))
 		})
 		plan := plans[len(plans)-1]
 		if tt.sort {
@@ -303,6 +308,10 @@ func TestDeliveriesOfAnEventByIndex(t *testing.T) {
 		require.Equal(t, tt.sort, strings.Contains(plan, "Sort"), plan)
 		require.NotContains(t, plan, "Seq Scan")
 	}
+	inOrder := roomtest.AllPlansOf(t, s, func(s *db.DB) error {
+		return roomtest.ErrOf(list.Reader{Pool: s.Pool}.DeliveriesAfter(t.Context(), all, 5000, 50))
+	})
+	require.Contains(t, inOrder[0], "Index Scan using notification_pkey", "a page of many does not sort all of them")
 }
 
 // Each index costs every write of its table. An index that is the beginning of another one

@@ -12,6 +12,7 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/event"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/planner"
 	"herald/internal/relay"
@@ -85,7 +86,7 @@ func readEverything(t *testing.T, s *db.DB) {
 	setup := roomtest.Must(planner.On(s).EventSetup(ctx, "evt-1"))(t)
 	setup.Event.Payload = nil
 	roomtest.Must(json.Marshal(setup.Event))(t)
-	page := roomtest.Must(reader.LatestEvents(ctx, report.EventFilter{}, "", 10))(t)
+	page := roomtest.Must(list.Reader{Pool: s.Pool}.Events(ctx, list.EventFilter{}, list.Place{Limit: 10}))(t)
 	require.Len(t, page.Rows, 1)
 	roomtest.Must(json.Marshal(page))(t)
 	roomtest.Must(json.Marshal(roomtest.Must(reader.EventDetail(ctx, "evt-1", 10, 10))(t)))(t)
@@ -136,6 +137,6 @@ func TestAdoptWithDistantTimes(t *testing.T) {
 	}))(t)
 	require.Contains(t, problems["evt-3"], "event_outbox_created_at")
 	require.Len(t, problems, 1)
-	roomtest.Must(json.Marshal(roomtest.Must(report.Reader{Pool: s.Pool}.LatestEvents(t.Context(), report.EventFilter{}, "", 10))(t)))(t)
+	roomtest.Must(json.Marshal(roomtest.Must(list.Reader{Pool: s.Pool}.Events(t.Context(), list.EventFilter{}, list.Place{Limit: 10}))(t)))(t)
 	require.NoError(t, roomtest.ErrOfTwo(planner.On(s).Event(t.Context(), "evt-1")))
 }

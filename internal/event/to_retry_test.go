@@ -10,6 +10,7 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/event"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/report"
 	"herald/internal/roomtest"
@@ -134,15 +135,17 @@ func TestOutcomesByIndex(t *testing.T) {
 			SELECT event_id, 'SUCCESS', CASE seq % $1 WHEN 1 THEN 'NO_ROUTING' END, now() - seq * interval '1 minute'
 			FROM   event_outbox`, every)
 		postgrestest.Exec(t, s, "ANALYZE event_outbox, processed_event")
+		unrouted := list.EventFilter{Outcome: notification.NoRouting}
 		asked := map[string]func(*db.DB) error{
 			"processed_event_outcome_id": func(s *db.DB) error {
 				return roomtest.ErrOf(event.On(s).EventsToRetry(t.Context(), event.RetryFilter{Outcome: notification.NoRouting}, "evt-1", 200))
 			},
 			"processed_event_outcome_at": func(s *db.DB) error {
-				return roomtest.ErrOf(report.Reader{Pool: s.Pool}.LatestEvents(t.Context(), report.EventFilter{Outcome: notification.NoRouting}, "", 50))
+				return roomtest.ErrOf(list.Reader{Pool: s.Pool}.Events(t.Context(), unrouted, list.Place{Limit: 50}))
 			},
 			"Index Scan Backward using processed_event_outcome_at on processed_event p": func(s *db.DB) error {
-				return roomtest.ErrOf(report.Reader{Pool: s.Pool, Searched: 5}.LatestEvents(t.Context(), report.EventFilter{Outcome: notification.NoRouting, Type: "RARE"}, "evt-1", 50))
+				rare := list.EventFilter{Outcome: notification.NoRouting, Type: "RARE"}
+				return roomtest.ErrOf(list.Reader{Pool: s.Pool, Searched: 5}.Events(t.Context(), rare, list.Place{After: "evt-1", Limit: 50}))
 			},
 			"Scan using processed_event_outcome_at": func(s *db.DB) error {
 				return roomtest.ErrOf(report.Reader{Pool: s.Pool}.UntoldEvents(t.Context(), time.Hour))

@@ -12,6 +12,7 @@ import (
 	"herald/internal/advice"
 	"herald/internal/attempt"
 	"herald/internal/db"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/planner"
 	"herald/internal/report"
@@ -29,6 +30,12 @@ type Explainer struct {
 
 func (e Explainer) reader() report.Reader { return report.Reader{Pool: e.DB.Pool} }
 
+// actions reads what operators did to an event or a delivery.
+func (e Explainer) actions(ctx context.Context, target string) ([]list.Action, error) {
+	page, err := list.Reader{Pool: e.DB.Pool}.Actions(ctx, list.ActionFilter{Target: target}, list.Place{Limit: shownActions})
+	return page.Rows, err
+}
+
 const (
 	// shownRecipients limits the recipients that are read for an event.
 	shownRecipients = 200
@@ -43,7 +50,7 @@ type EventView struct {
 	Pending  []PendingActivity `json:"pending_activities,omitempty"` // the activities of a running workflow, without its children's
 	Batches  []BatchView       `json:"batches,omitempty"`            // running batches
 	Next     string            `json:"next,omitempty"`
-	Actions  []report.Action   `json:"operator_actions"` // newest first
+	Actions  []list.Action     `json:"operator_actions"` // newest first
 
 	Approval   *notification.Approval `json:"approval,omitempty"`   // nil: it needed none
 	Simulation *Simulation            `json:"simulation,omitempty"` // of an event that waits for approval
@@ -72,11 +79,11 @@ func (e Explainer) event(ctx context.Context, id string, maxCounted int) (EventV
 	if err != nil {
 		return EventView{}, advice.NoEvent(id, err)
 	}
-	actions, err := e.reader().Actions(ctx, report.ActionFilter{Target: id}, "", shownActions)
+	actions, err := e.actions(ctx, id)
 	if err != nil {
 		return EventView{}, err
 	}
-	view := EventView{EventDetail: detail, Actions: actions.Rows}
+	view := EventView{EventDetail: detail, Actions: actions}
 	if view.Approval, err = planner.On(e.DB).Approval(ctx, id); err != nil {
 		return EventView{}, err
 	}
@@ -115,8 +122,8 @@ type DeliveryView struct {
 
 	Escalation *Escalation `json:"escalation,omitempty"` // the escalation of the delivery
 
-	Ahead   string          `json:"quiet_hours_ahead,omitempty"` // how quiet hours affect the delivery when its wait ends
-	Actions []report.Action `json:"operator_actions"`            // newest first
+	Ahead   string        `json:"quiet_hours_ahead,omitempty"` // how quiet hours affect the delivery when its wait ends
+	Actions []list.Action `json:"operator_actions"`            // newest first
 }
 
 // Delivery reads everything known about a delivery. If there is none, the error is
@@ -126,11 +133,11 @@ func (e Explainer) Delivery(ctx context.Context, id string) (DeliveryView, error
 	if err != nil {
 		return DeliveryView{}, advice.NoDelivery(id, err)
 	}
-	actions, err := e.reader().Actions(ctx, report.ActionFilter{Target: id}, "", shownActions)
+	actions, err := e.actions(ctx, id)
 	if err != nil {
 		return DeliveryView{}, err
 	}
-	view := DeliveryView{DeliveryDetail: detail, Workflow: e.DeliveryWorkflow(ctx, detail), Actions: actions.Rows}
+	view := DeliveryView{DeliveryDetail: detail, Workflow: e.DeliveryWorkflow(ctx, detail), Actions: actions}
 	if view.Escalation, err = e.escalation(ctx, id); err != nil {
 		return DeliveryView{}, err
 	}

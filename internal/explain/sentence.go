@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"herald/internal/list"
 	"herald/internal/notification"
-	"herald/internal/report"
 )
 
 // Reason returns why a recipient was not selected, or how the selected delivery ended or why it waits.
-func Reason(d report.RecipientDecision, userType notification.UserType) string {
+func Reason(d list.RecipientDecision, userType notification.UserType) string {
 	switch {
 	case d.ThrottledBy != "":
 		return d.ThrottledBy + " went before"
@@ -26,7 +26,7 @@ func Reason(d report.RecipientDecision, userType notification.UserType) string {
 }
 
 // Sentence tells what became of a decision: "Not sent by SMS: …". Times are by the recipient's clock.
-func Sentence(d report.RecipientDecision, userType notification.UserType, timezone string) string {
+func Sentence(d list.RecipientDecision, userType notification.UserType, timezone string) string {
 	at := func(t *time.Time) string { return notification.WallText(*t, time.Now(), timezone) }
 	way := "over " + string(d.Channel)
 	switch {
@@ -50,15 +50,15 @@ func Sentence(d report.RecipientDecision, userType notification.UserType, timezo
 }
 
 // settingWords holds the name of each setting for people, and the word for its unset value.
-var settingWords = map[report.Setting]struct{ name, unset string }{
-	report.SettingQuietHours: {"Quiet hours", "none"},
-	report.SettingPriority:   {"Priority", ""},
-	report.SettingTimezone:   {"Time zone", "the directory's"},
-	report.SettingDigestAt:   {"Time of digests", "the usual one"},
+var settingWords = map[list.Setting]struct{ name, unset string }{
+	list.SettingQuietHours: {"Quiet hours", "none"},
+	list.SettingPriority:   {"Priority", ""},
+	list.SettingTimezone:   {"Time zone", "the directory's"},
+	list.SettingDigestAt:   {"Time of digests", "the usual one"},
 }
 
 // ChangeSentence tells who changed a preference: "EMAIL for offers was switched off by the recipient."
-func ChangeSentence(c report.PreferenceChange) string {
+func ChangeSentence(c list.PreferenceChange) string {
 	by := c.ChangedBy
 	switch by {
 	case "inbox":
@@ -66,7 +66,7 @@ func ChangeSentence(c report.PreferenceChange) string {
 	case "unsubscribe link":
 		by = "an unsubscribe link"
 	}
-	if c.Setting == report.SettingEnabled {
+	if c.Setting == list.SettingEnabled {
 		what, way := string(c.Channel), "off"
 		if c.Category != "" {
 			what += " for " + c.Category

@@ -11,8 +11,8 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/explain"
+	"herald/internal/list"
 	"herald/internal/notification"
-	"herald/internal/report"
 	"herald/internal/roomtest"
 )
 
@@ -60,7 +60,7 @@ func TestSentence(t *testing.T) {
 
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	var out strings.Builder
-	for _, d := range []report.RecipientDecision{
+	for _, d := range []list.RecipientDecision{
 		{Decision: "QUIET_HOURS"}, {Decision: "THROTTLED", ThrottledBy: "evt-0-customer7-SMS"}, {Decision: "SELECTED"},
 		{Decision: "SELECTED", Status: "PENDING"}, {Decision: "SELECTED", Status: "PENDING", SendAfter: &at},
 		{Decision: "SELECTED", Status: "FAILED", LastError: "twilio refused: 400"},
@@ -75,7 +75,7 @@ func TestSentence(t *testing.T) {
 
 func changesOf(t *testing.T, s *db.DB, who notification.RecipientKey) (texts []string) {
 	t.Helper()
-	changes, err := report.Reader{Pool: s.Pool}.PreferenceChanges(t.Context(), report.PreferenceFilter{RecipientKey: who}, 20)
+	changes, err := list.Reader{Pool: s.Pool}.PreferenceChanges(t.Context(), list.PreferenceFilter{RecipientKey: who}, 20)
 	require.NoError(t, err)
 	for _, change := range changes {
 		texts = append(texts, explain.ChangeSentence(change))

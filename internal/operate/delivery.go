@@ -8,14 +8,14 @@ import (
 	"herald/internal/advice"
 	"herald/internal/attempt"
 	"herald/internal/launch"
+	"herald/internal/list"
 	"herald/internal/notification"
-	"herald/internal/report"
 )
 
 // SelectDeliveries selects the deliveries that match a filter, in the order of their numbers. The
 // selection begins after the number in `after`.
-func (o *Operator) SelectDeliveries(ctx context.Context, filter report.DeliveryFilter, after string) (Selection, error) {
-	reader := report.Reader{Pool: o.DB.Pool}
+func (o *Operator) SelectDeliveries(ctx context.Context, filter list.DeliveryFilter, after string) (Selection, error) {
+	reader := list.Reader{Pool: o.DB.Pool}
 	if filter.Until.IsZero() {
 		var err error
 		if filter.Until, err = o.DB.Now(ctx); err != nil {
@@ -24,12 +24,11 @@ func (o *Operator) SelectDeliveries(ctx context.Context, filter report.DeliveryF
 	}
 	matched, err := reader.CountDeliveries(ctx, filter)
 	page := func(ctx context.Context, after string, limit int) ([]item, error) {
-		next := filter
-		var err error
-		if next.After, err = DeliveryNumber(after); err != nil {
+		number, err := DeliveryNumber(after)
+		if err != nil {
 			return nil, err
 		}
-		rows, err := reader.DeliveryPage(ctx, next, limit)
+		rows, err := reader.DeliveriesAfter(ctx, filter, number, limit)
 		items := make([]item, len(rows))
 		for i, row := range rows {
 			items[i] = item{strconv.FormatInt(int64(row.ID), 10), row.DeliveryID}

@@ -12,8 +12,8 @@ import (
 
 	"herald/internal/attempt"
 	"herald/internal/escalation"
+	"herald/internal/list"
 	"herald/internal/notification"
-	"herald/internal/report"
 	"herald/workflows"
 )
 
@@ -322,7 +322,7 @@ func TestSelectDeliveries(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	selection := must(d.SelectDeliveries(t.Context(), report.DeliveryFilter{EventID: "evt-1"}, ""))(t)
+	selection := must(d.SelectDeliveries(t.Context(), list.DeliveryFilter{EventID: "evt-1"}, ""))(t)
 	d.exec(`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
 		VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'SMS', 'd2', 'title', 'body')`)
 

@@ -9,8 +9,8 @@ import (
 
 	"herald/internal/address"
 	"herald/internal/advice"
+	"herald/internal/list"
 	"herald/internal/notification"
-	"herald/internal/report"
 	"herald/internal/suppression"
 )
 
@@ -80,7 +80,7 @@ func (s Suppressing) names(spelling string) bool {
 }
 
 // Suppress suppresses an address, and returns the row. A row that existed before stays as it is.
-func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row report.Suppression, before bool, err error) {
+func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row list.Suppression, before bool, err error) {
 	rows, hashes, err := o.against(ctx, s.Address)
 	if err != nil {
 		return row, false, err
@@ -88,7 +88,7 @@ func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row report.Supp
 	if row, before = rowFor(rows, s.Reason); before {
 		return row, true, nil
 	}
-	if err := o.Record(ctx, o.Order.Flags, string(s.Channel)+" "+report.ShortHash(hashes[0])); err != nil {
+	if err := o.Record(ctx, o.Order.Flags, string(s.Channel)+" "+list.ShortHash(hashes[0])); err != nil {
 		return row, false, err
 	}
 	if err := suppression.On(o.DB).Suppress(ctx, s.Channel, s.Text, s.Reason, s.Detail); err != nil {
@@ -101,13 +101,13 @@ func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row report.Supp
 
 // PlanUnsuppress returns the rows that [Operator.Unsuppress] would delete. If there are none, it
 // returns an error. An empty reason matches all rows of the address.
-func (o *Operator) PlanUnsuppress(ctx context.Context, a Address, reason notification.SuppressionReason) ([]report.Suppression, error) {
+func (o *Operator) PlanUnsuppress(ctx context.Context, a Address, reason notification.SuppressionReason) ([]list.Suppression, error) {
 	rows, _, err := o.against(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	if reason != "" {
-		rows = slices.DeleteFunc(rows, func(row report.Suppression) bool { return row.Reason != reason })
+		rows = slices.DeleteFunc(rows, func(row list.Suppression) bool { return row.Reason != reason })
 	}
 	if len(rows) == 0 {
 		return nil, advice.With(errors.New("this address has no such suppression"),
@@ -117,7 +117,7 @@ func (o *Operator) PlanUnsuppress(ctx context.Context, a Address, reason notific
 }
 
 // Unsuppress deletes the planned rows, so that Herald may send to the address again.
-func (o *Operator) Unsuppress(ctx context.Context, a Address, planned []report.Suppression) error {
+func (o *Operator) Unsuppress(ctx context.Context, a Address, planned []list.Suppression) error {
 	if err := o.Record(ctx, o.Order.Flags, string(a.Channel)+" "+planned[0].AddressHash); err != nil {
 		return err
 	}
@@ -130,14 +130,14 @@ func (o *Operator) Unsuppress(ctx context.Context, a Address, planned []report.S
 }
 
 // against returns the suppressions of an address, one for each reason, and its hashes.
-func (o *Operator) against(ctx context.Context, a Address) ([]report.Suppression, [][]byte, error) {
+func (o *Operator) against(ctx context.Context, a Address) ([]list.Suppression, [][]byte, error) {
 	hashes, err := a.Hashes(o.DB.AddressKeys())
 	if err != nil {
 		return nil, nil, err
 	}
-	filter := report.SuppressionFilter{Channel: a.Channel, AddressHashes: hashes}
-	found, err := report.Reader{Pool: o.DB.Pool}.Suppressions(ctx, filter, len(hashes)*len(notification.SuppressionReasons()))
-	var rows []report.Suppression
+	filter := list.SuppressionFilter{Channel: a.Channel, AddressHashes: hashes}
+	found, err := list.Reader{Pool: o.DB.Pool}.Suppressions(ctx, filter, len(hashes)*len(notification.SuppressionReasons()))
+	var rows []list.Suppression
 	for _, row := range found {
 		if _, known := rowFor(rows, row.Reason); !known {
 			rows = append(rows, row)
@@ -146,10 +146,10 @@ func (o *Operator) against(ctx context.Context, a Address) ([]report.Suppression
 	return rows, hashes, err
 }
 
-func rowFor(rows []report.Suppression, reason notification.SuppressionReason) (report.Suppression, bool) {
-	i := slices.IndexFunc(rows, func(row report.Suppression) bool { return row.Reason == reason })
+func rowFor(rows []list.Suppression, reason notification.SuppressionReason) (list.Suppression, bool) {
+	i := slices.IndexFunc(rows, func(row list.Suppression) bool { return row.Reason == reason })
 	if i < 0 {
-		return report.Suppression{}, false
+		return list.Suppression{}, false
 	}
 	return rows[i], true
 }

@@ -71,7 +71,7 @@ func (r Reader) DeliveryOf(ctx context.Context, key DecisionKey) (id string, err
 		AND    user_id = $3
 		AND    channel = $4`
 
-	if err := r.checkUserType(ctx, key.UserType); err != nil {
+	if err := CheckUserType(ctx, r.Pool, key.UserType); err != nil {
 		return "", err
 	}
 	id, err = db.One(ctx, r.Pool, "read delivery", pgx.RowTo[string], query, key.EventID, key.UserType, key.UserID, key.Channel)
@@ -104,7 +104,7 @@ func (r Reader) DeliveryDetail(ctx context.Context, deliveryID string) (Delivery
 const (
 	// deliveryDetail reads the delivery $1 as a [DeliveryDetail], without its logs.
 	deliveryDetail = `
-		SELECT ` + deliveryColumns + `,
+		SELECT ` + DeliveryColumns + `,
 		       coalesce(n.provider, '') AS provider,
 		       coalesce(n.provider_message_id, '') AS provider_message_id,
 		       n.title IS NOT NULL AND n.body IS NOT NULL AS has_text,

@@ -9,6 +9,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/report"
+	"herald/internal/roomtest"
 )
 
 func TestDeliveryDetail(t *testing.T) {
@@ -24,7 +25,7 @@ func TestDeliveryDetail(t *testing.T) {
 		INSERT INTO delivery_retry (delivery_id, run_id, retried_at, again, status_before, error_before)
 		VALUES ($1, 'run-2', '2026-11-21 10:00Z', true, 'SENT', NULL), ($1, 'run-1', '2026-11-21 09:00Z', false, 'FAILED', 'no')`, mail)
 
-	got := must(r.DeliveryDetail(t.Context(), mail))(t)
+	got := roomtest.Must(r.DeliveryDetail(t.Context(), mail))(t)
 
 	require.Equal(t, []any{mail, notification.Pending, 2, "m-1", true, 1}, []any{got.DeliveryID, got.Status, got.Attempts, got.ProviderMessageID, got.HasText, got.DigestItems})
 	require.Len(t, got.Log, 2)
@@ -38,7 +39,7 @@ func TestDeliveryDetail(t *testing.T) {
 	}
 	require.Equal(t, []report.RetryRow{{RunID: "run-1", StatusBefore: notification.Failed, ErrorBefore: "no"}, {RunID: "run-2", StatusBefore: notification.Sent, Again: true}}, got.Retries)
 
-	require.ErrorIs(t, errOf(r.DeliveryDetail(t.Context(), "evt-1-staff12-EMAIL")), notification.ErrNoDelivery)
+	require.ErrorIs(t, roomtest.ErrOf(r.DeliveryDetail(t.Context(), "evt-1-staff12-EMAIL")), notification.ErrNoDelivery)
 }
 
 // Receipts come in the order of the providers' clocks, including receipts of the message's
@@ -57,7 +58,7 @@ func TestReceiptsOfADelivery(t *testing.T) {
 		       ('sendgrid', 'r-9', 'evt-1-staff11-SMS', NULL, '2026-11-21 09:00Z', 'delivered', 'DELIVERED', NULL),
 		       ('sendgrid', 'r-8', 'digest-1', NULL, '2026-11-21 09:00Z', 'delivered', 'DELIVERED', NULL)`, mail)
 
-	got := must(r.DeliveryDetail(t.Context(), mail))(t)
+	got := roomtest.Must(r.DeliveryDetail(t.Context(), mail))(t)
 
 	require.True(t, got.ReceiptFailed)
 	var words []string
@@ -79,7 +80,7 @@ func TestDeliveryDetailIsBounded(t *testing.T) {
 
 	exec(t, r, "INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status) SELECT 'twilio', n, $1, now() + n * interval '1 minute', 'r-' || n FROM generate_series(1, 60) n", mail)
 
-	got := must(r.DeliveryDetail(t.Context(), mail))(t)
+	got := roomtest.Must(r.DeliveryDetail(t.Context(), mail))(t)
 
 	require.False(t, got.HasText)
 	require.Zero(t, got.DigestItems)

@@ -212,9 +212,9 @@ func (r Reader) URLBases(ctx context.Context, column string) ([]URLBase, error) 
 // maxUserTypes is the number of user types that an error names.
 const maxUserTypes = 50
 
-// checkUserType refuses a user type that does not exist; empty: none was named. The error
+// CheckUserType refuses a user type that does not exist; empty: none was named. The error
 // is a [notification.UnknownUserTypeError].
-func (r Reader) checkUserType(ctx context.Context, userType notification.UserType) error {
+func CheckUserType(ctx context.Context, on db.Querier, userType notification.UserType) error {
 	const query = `
 		SELECT user_type
 		FROM   user_type
@@ -224,7 +224,7 @@ func (r Reader) checkUserType(ctx context.Context, userType notification.UserTyp
 	if userType == "" {
 		return nil
 	}
-	known, err := db.Collect(ctx, r.Pool, "read user types", pgx.RowTo[notification.UserType], query, userType, maxUserTypes)
+	known, err := db.Collect(ctx, on, "read user types", pgx.RowTo[notification.UserType], query, userType, maxUserTypes)
 	switch {
 	case err != nil:
 		return err

@@ -125,7 +125,7 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients, 
 const (
 	// outboxRow reads the event $1 as a [LeasedRow].
 	outboxRow = `
-		SELECT ` + outboxColumns + `, e.lease_until, e.expires_at, coalesce(e.collapse_key, '') AS collapse_key,
+		SELECT ` + OutboxColumns + `, e.lease_until, e.expires_at, coalesce(e.collapse_key, '') AS collapse_key,
 		       e.source, e.acknowledged_at, e.produced_at,
 		       coalesce(e.cancels, '') AS cancels,
 		       e.cancels IS NOT NULL

@@ -7,11 +7,12 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/report"
+	"herald/internal/roomtest"
 )
 
 func eventDetail(t *testing.T, r report.Reader, limit int) report.EventDetail {
 	t.Helper()
-	return must(r.EventDetail(t.Context(), "evt-1", limit, 0))(t)
+	return roomtest.Must(r.EventDetail(t.Context(), "evt-1", limit, 0))(t)
 }
 
 func TestEventDetail(t *testing.T) {
@@ -21,7 +22,7 @@ func TestEventDetail(t *testing.T) {
 	exec(t, r, `
 		UPDATE notification
 		SET    status = 'FAILED', last_error = 'no', attempt_count = 1, digest_id = 'digest-1', send_after = $1
-		WHERE  id = 1`, noon)
+		WHERE  id = 1`, roomtest.Noon)
 	exec(t, r, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'run-1', false, 'FAILED')", mail)
 
 	got := eventDetail(t, r, 10)
@@ -44,7 +45,7 @@ func TestEventDetail(t *testing.T) {
 	}, who.Decisions)
 	require.Len(t, who.Deliveries, 1)
 	delivery := who.Deliveries[notification.Email]
-	require.True(t, noon.Equal(*delivery.SendAfter))
+	require.True(t, roomtest.Noon.Equal(*delivery.SendAfter))
 	delivery.SendAfter = nil
 	require.Equal(t, report.RecipientDelivery{
 		DeliveryID: mail, Status: notification.Failed, Attempts: 1, LastError: "no", CreatedAt: delivery.CreatedAt, DigestID: "digest-1", Retries: 1,
@@ -58,7 +59,7 @@ func TestEventDetail(t *testing.T) {
 	require.Len(t, first.Recipients[0].Deliveries, 1)
 	require.False(t, first.AtLeast)
 
-	counted := must(r.EventDetail(t.Context(), "evt-1", 1, 2))(t)
+	counted := roomtest.Must(r.EventDetail(t.Context(), "evt-1", 1, 2))(t)
 	require.Equal(t, 1, counted.More, "the count stops at two")
 	require.True(t, counted.AtLeast)
 }
@@ -75,14 +76,14 @@ func TestEventDetailCountsDeliveries(t *testing.T) {
 		OVERRIDING SYSTEM VALUE
 		VALUES (5, 'evt-1', 'T', 'RESTAURANT_USER', '10', 'SMS', 'd5', 'a', 'b', 'DELIVERED', now(), now()),
 		       (6, 'evt-1', 'T', 'RESTAURANT_USER', '10', 'PUSH', 'd6', 'a', 'b', 'SENT', now(), NULL)`)
-	exec(t, r, "UPDATE notification SET read_at = $1 WHERE event_id = 'evt-1' AND user_id = '10'", noon)
+	exec(t, r, "UPDATE notification SET read_at = $1 WHERE event_id = 'evt-1' AND user_id = '10'", roomtest.Noon)
 
 	got := eventDetail(t, r, 10)
 
 	require.Equal(t, report.DeliveryTotals{
 		ByStatus: map[notification.Status]int{notification.Pending: 2, notification.Delivered: 1, notification.Sent: 1}, ReadBy: 1,
 	}, got.Deliveries)
-	require.True(t, noon.Equal(*got.Recipients[1].Deliveries[notification.SMS].ReadAt))
+	require.True(t, roomtest.Noon.Equal(*got.Recipients[1].Deliveries[notification.SMS].ReadAt))
 	require.Nil(t, got.Recipients[2].Deliveries[notification.SMS].ReadAt)
 }
 
@@ -104,7 +105,7 @@ func TestEventDetailOfNoEvent(t *testing.T) {
 	t.Parallel()
 
 	r := told(t)
-	require.ErrorIs(t, errOf(r.EventDetail(t.Context(), "evt-404", 10, 0)), notification.ErrNoEvent)
+	require.ErrorIs(t, roomtest.ErrOf(r.EventDetail(t.Context(), "evt-404", 10, 0)), notification.ErrNoEvent)
 	exec(t, r, "DELETE FROM event_outbox")
 	got := eventDetail(t, r, 10)
 	require.Nil(t, got.Outbox)
@@ -130,23 +131,23 @@ func TestDecided(t *testing.T) {
 
 	key := report.DecisionKey{EventID: "evt-1", UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email}
 	r := told(t)
-	got := must(r.Decided(t.Context(), key))(t)
+	got := roomtest.Must(r.Decided(t.Context(), key))(t)
 	require.Equal(t, "RESERVATION_REQUESTED", got.EventType)
 	require.Equal(t, "5", got.Outbox.AggregateID)
 	require.Equal(t, "PROCESSING", string(got.Processed.Status))
 	require.Equal(t, map[notification.Channel]notification.Decision{notification.Email: "SELECTED", notification.Slack: "NO_ADDRESS"}, got.Decisions)
 	require.False(t, got.DecidedAt.IsZero())
-	require.Equal(t, 1, must(r.Chosen(t.Context(), key.EventID, key.Channel))(t))
+	require.Equal(t, 1, roomtest.Must(r.Chosen(t.Context(), key.EventID, key.Channel))(t))
 
 	key.UserID = "404"
-	got = must(r.Decided(t.Context(), key))(t)
+	got = roomtest.Must(r.Decided(t.Context(), key))(t)
 	require.Nil(t, got.Decisions)
 
 	exec(t, r, "DELETE FROM event_outbox; DELETE FROM processed_event; DELETE FROM notification_decision")
-	got = must(r.Decided(t.Context(), key))(t)
+	got = roomtest.Must(r.Decided(t.Context(), key))(t)
 	require.Nil(t, got.Outbox)
 	require.Equal(t, "RESERVATION_REQUESTED", got.EventType, "the deliveries have the type")
 
 	key.EventID = "evt-404"
-	require.ErrorIs(t, errOf(r.Decided(t.Context(), key)), notification.ErrNoEvent)
+	require.ErrorIs(t, roomtest.ErrOf(r.Decided(t.Context(), key)), notification.ErrNoEvent)
 }

@@ -1,6 +1,6 @@
-// Package report answers operators' questions: lists, one event or one delivery in full,
-// counts, and who changed what. It writes nothing, and it reads no address and no text of a
-// notification.
+// Package report answers operators' questions: one event or one delivery in full, counts, and
+// what the rules and the directory hold. It writes nothing, and it reads no address and no text
+// of a notification.
 package report
 
 import (
@@ -12,8 +12,7 @@ import (
 
 // Reader reads Herald's tables for operators. It is safe for concurrent use.
 type Reader struct {
-	Pool     *pgxpool.Pool
-	Searched int // the rows that one page of a list searches; 0: [MaxSearched]
+	Pool *pgxpool.Pool
 }
 
 // queueRows adds a query whose columns are the fields of T.
@@ -28,7 +27,3 @@ func queueRow[T any](batch *pgx.Batch, into **T, query string, params ...any) {
 		return db.IgnoreNoRows(err)
 	})
 }
-
-// plannedForItsFilter lets Postgres plan each query for its parameters. A plan for all filters would
-// use no filter's index.
-const plannedForItsFilter = pgx.QueryExecModeCacheDescribe

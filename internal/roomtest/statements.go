@@ -2,6 +2,7 @@ package roomtest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,16 +20,21 @@ type Statements struct {
 	All []pgx.TraceQueryStartData
 }
 
+// TraceQueryStart records a statement as the database gets it, with numbered parameters.
 func (s *Statements) TraceQueryStart(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if len(data.Args) == 1 {
-		if named, ok := data.Args[0].(pgx.QueryRewriter); ok { // the database gets numbers for names
-			data.SQL, data.Args, _ = named.RewriteQuery(ctx, conn, data.SQL, nil)
-		}
+	if i := slices.IndexFunc(data.Args, isRewriter); i >= 0 {
+		sql, args, _ := data.Args[i].(pgx.QueryRewriter).RewriteQuery(ctx, conn, data.SQL, data.Args[i+1:])
+		data.SQL, data.Args = sql, slices.Concat(data.Args[:i], args)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.All = append(s.All, data)
 	return ctx
+}
+
+func isRewriter(arg any) bool {
+	_, ok := arg.(pgx.QueryRewriter)
+	return ok
 }
 
 func (*Statements) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {

@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/check"
 	"herald/internal/explain"
+	"herald/internal/list"
 	"herald/internal/operate"
 	"herald/internal/relay"
 	"herald/internal/report"
@@ -39,7 +40,7 @@ type Console struct {
 	forms    forms
 	slots    chan struct{} // one for each request in flight
 	now      func() time.Time
-	searched int // see report.Reader.Searched
+	searched int // see list.Reader.Searched
 }
 
 const (
@@ -57,8 +58,10 @@ func New(cfg Config) *Console {
 	return &Console{Config: cfg, forms: forms{key: cfg.Key}, slots: make(chan struct{}, maxInFlight), now: time.Now}
 }
 
-func (c *Console) reader() report.Reader {
-	return report.Reader{Pool: c.Explain.DB.Pool, Searched: c.searched}
+func (c *Console) reader() report.Reader { return report.Reader{Pool: c.Explain.DB.Pool} }
+
+func (c *Console) lists() list.Reader {
+	return list.Reader{Pool: c.Explain.DB.Pool, Searched: c.searched}
 }
 
 // Handler serves the pages and takes their forms.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"herald/internal/explain"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/report"
 )
@@ -15,7 +16,7 @@ type deliveryList struct {
 
 	Statuses []notification.Status
 	Channels []notification.Channel
-	report.Page[report.DeliveryRow]
+	list.Page[report.DeliveryRow]
 	Older string
 }
 
@@ -25,7 +26,7 @@ func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error)
 		Status: query.Get("status"), Channel: query.Get("channel"), Event: query.Get("event"), Correlation: query.Get("correlation"),
 		Statuses: notification.Statuses(), Channels: notification.Channels(),
 	}
-	filter := report.DeliveryFilter{EventID: data.Event, CorrelationID: data.Correlation}
+	filter := list.DeliveryFilter{EventID: data.Event, CorrelationID: data.Correlation}
 	if data.Status != "" {
 		filter.Statuses = []notification.Status{notification.Status(data.Status)}
 	}
@@ -36,7 +37,7 @@ func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error)
 	if channel != "" {
 		filter.Channels = []notification.Channel{channel}
 	}
-	data.Page, err = c.reader().LatestDeliveries(ctx, filter, query.Get("before"), pageSize)
+	data.Page, err = c.lists().Deliveries(ctx, filter, pageAt(query))
 	data.Older = older(r, data.Through)
 	return page{name: "deliveries", title: "Deliveries", data: data}, err
 }
@@ -44,7 +45,7 @@ func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error)
 // deliveryPage is the data of a delivery's page.
 type deliveryPage struct {
 	explain.Why
-	Actions []report.Action
+	Actions []list.Action
 }
 
 // delivery explains a delivery.
@@ -53,7 +54,7 @@ func (c *Console) delivery(ctx context.Context, r *http.Request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	actions, err := c.reader().Actions(ctx, report.ActionFilter{Target: why.Delivery.DeliveryID}, "", pageSize)
+	actions, err := c.lists().Actions(ctx, list.ActionFilter{Target: why.Delivery.DeliveryID}, list.Place{Limit: pageSize})
 	running := why.Delivery.Status == notification.Pending && why.Workflow.UnderWay()
 	return page{name: "delivery", title: why.Delivery.DeliveryID, data: deliveryPage{why, actions.Rows}, running: running}, err
 }

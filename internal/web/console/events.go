@@ -6,8 +6,8 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/explain"
+	"herald/internal/list"
 	"herald/internal/notification"
-	"herald/internal/report"
 )
 
 // eventList is the data of a list of events, with its filters.
@@ -16,7 +16,7 @@ type eventList struct {
 
 	Statuses []notification.OutboxStatus
 	Outcomes []notification.EventOutcome
-	report.Page[report.EventRow]
+	list.Page[list.EventRow]
 	Older string
 }
 
@@ -27,7 +27,7 @@ func (c *Console) events(ctx context.Context, r *http.Request) (page, error) {
 		Statuses: []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed},
 		Outcomes: notification.EventOutcomes(),
 	}
-	filter := report.EventFilter{
+	filter := list.EventFilter{
 		Status: notification.OutboxStatus(data.Status), Outcome: notification.EventOutcome(data.Outcome), Type: data.Type,
 		CorrelationID: data.Correlation,
 	}
@@ -39,7 +39,7 @@ func (c *Console) events(ctx context.Context, r *http.Request) (page, error) {
 		filter.Aggregate = notification.Entity{Type: string(who.UserType), ID: who.UserID}
 	}
 	var err error
-	data.Page, err = c.reader().LatestEvents(ctx, filter, query.Get("before"), pageSize)
+	data.Page, err = c.lists().Events(ctx, filter, pageAt(query))
 	data.Older = older(r, data.Through)
 	return page{name: "events", title: "Events", data: data}, err
 }

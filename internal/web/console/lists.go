@@ -5,23 +5,23 @@ import (
 	"net/http"
 
 	"herald/internal/check"
-	"herald/internal/report"
+	"herald/internal/list"
 )
 
 // auditPage is the data of the list of operators' actions.
 type auditPage struct {
 	Actor, Command, Target string
 
-	report.Page[report.Action]
+	list.Page[list.Action]
 	Older string
 }
 
 func (c *Console) audit(ctx context.Context, r *http.Request) (page, error) {
 	query := r.URL.Query()
 	data := auditPage{Actor: query.Get("actor"), Command: query.Get("command"), Target: query.Get("target")}
-	filter := report.ActionFilter{Actor: data.Actor, Command: data.Command, Target: data.Target}
+	filter := list.ActionFilter{Actor: data.Actor, Command: data.Command, Target: data.Target}
 	var err error
-	data.Page, err = c.reader().Actions(ctx, filter, query.Get("before"), pageSize)
+	data.Page, err = c.lists().Actions(ctx, filter, pageAt(query))
 	data.Older = older(r, data.Through)
 	return page{name: "audit", title: "Audit", data: data}, err
 }

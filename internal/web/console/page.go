@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"maps"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -16,8 +17,8 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/inbox"
+	"herald/internal/list"
 	"herald/internal/notification"
-	"herald/internal/report"
 )
 
 //go:embed page
@@ -167,7 +168,7 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		status, shown = refused.status, problem{Text: refused.text}
 	case errors.Is(err, notification.ErrNoEvent), errors.Is(err, notification.ErrNoDelivery):
 		status, shown = http.StatusNotFound, problem{err.Error(), "Look for it in the search."}
-	case errors.Is(err, report.ErrNoPlace):
+	case errors.Is(err, list.ErrNoPlace):
 		status, shown = http.StatusBadRequest, problem{Text: "The address of this page is damaged, or its rows are gone."}
 	case errors.As(err, &unknownType):
 		status, shown = http.StatusNotFound, problem{err.Error(), "Name a type of user_type."}
@@ -187,6 +188,11 @@ func serveStyle(w http.ResponseWriter, r *http.Request) {
 
 // pageSize is the number of rows of a list.
 const pageSize = 50
+
+// pageAt returns where the page of a list begins, by the address that [older] made.
+func pageAt(query url.Values) list.Place {
+	return list.Place{After: query.Get("before"), Limit: pageSize}
+}
 
 // older returns the address of the next page, which has the same filters and begins after a key. It
 // is empty after the last page.

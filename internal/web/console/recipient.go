@@ -8,6 +8,7 @@ import (
 
 	"herald/internal/address"
 	"herald/internal/explain"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/planner"
 	"herald/internal/report"
@@ -22,7 +23,7 @@ type recipientPage struct {
 	Rows        []moment
 	Older       string
 	Preferences []report.Preference
-	Suppressed  []report.Suppression
+	Suppressed  []list.Suppression
 }
 
 // Sentence tells what became of a decision, or what was changed.
@@ -51,18 +52,18 @@ func (c *Console) recipient(ctx context.Context, r *http.Request) (page, error) 
 	if err != nil {
 		return page{}, err
 	}
-	var decisions []report.RecipientDecision
-	var changes []report.PreferenceChange
+	var decisions []list.RecipientDecision
+	var changes []list.PreferenceChange
 	data := &recipientPage{Who: who.String(), Channel: string(channel), Channels: notification.Channels()}
 	group, loading := errgroup.WithContext(ctx)
 	load(group, &data.Entry, func() (notification.DirectoryEntry, error) {
 		return planner.On(c.Explain.DB).DirectoryEntry(loading, who.UserType, who.UserID, nil)
 	})
-	load(group, &decisions, func() ([]report.RecipientDecision, error) {
-		return c.reader().RecipientDecisions(loading, report.RecipientFilter{UserType: who.UserType, UserID: who.UserID, Channel: channel, Before: from.decision}, pageSize)
+	load(group, &decisions, func() ([]list.RecipientDecision, error) {
+		return c.lists().RecipientDecisions(loading, list.RecipientFilter{RecipientKey: who, Channel: channel, Before: from.decision}, pageSize)
 	})
-	load(group, &changes, func() ([]report.PreferenceChange, error) {
-		return c.reader().PreferenceChanges(loading, report.PreferenceFilter{RecipientKey: who, Channel: channel, Before: from.change}, pageSize)
+	load(group, &changes, func() ([]list.PreferenceChange, error) {
+		return c.lists().PreferenceChanges(loading, list.PreferenceFilter{RecipientKey: who, Channel: channel, Before: from.change}, pageSize)
 	})
 	load(group, &data.Preferences, func() ([]report.Preference, error) { return c.reader().Preferences(loading, who) })
 	if err := group.Wait(); err != nil {
@@ -78,7 +79,7 @@ func (c *Console) recipient(ctx context.Context, r *http.Request) (page, error) 
 }
 
 // suppressedAddresses reads the suppressions of a recipient's current addresses.
-func (c *Console) suppressedAddresses(ctx context.Context, r notification.Recipient) (found []report.Suppression, err error) {
+func (c *Console) suppressedAddresses(ctx context.Context, r notification.Recipient) (found []list.Suppression, err error) {
 	var hashes [][]byte
 	for _, channel := range notification.Channels() {
 		written := r.Address(channel)
@@ -92,5 +93,5 @@ func (c *Console) suppressedAddresses(ctx context.Context, r notification.Recipi
 	if hashes == nil {
 		return nil, nil
 	}
-	return c.reader().Suppressions(ctx, report.SuppressionFilter{AddressHashes: hashes}, maxSuppressions)
+	return c.lists().Suppressions(ctx, list.SuppressionFilter{AddressHashes: hashes}, maxSuppressions)
 }

@@ -9,10 +9,10 @@ import (
 
 	"herald/internal/attempt"
 	"herald/internal/event"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/planner"
-	"herald/internal/report"
 )
 
 // searchPage is the data of the search.
@@ -20,7 +20,7 @@ type searchPage struct {
 	Channels []notification.Channel // whose addresses can be looked for
 	Nothing  bool                   // nothing was found
 	Address  bool                   // suppressions of an address
-	Found    []report.Suppression
+	Found    []list.Suppression
 }
 
 func newSearch() searchPage { return searchPage{Channels: operate.AddressedChannels()} }
@@ -57,7 +57,7 @@ func (c *Console) search(ctx context.Context, r *http.Request) (page, error) {
 			return page{}, err
 		}
 	}
-	events, err := c.reader().LatestEvents(ctx, report.EventFilter{CorrelationID: text}, "", 1)
+	events, err := c.lists().Events(ctx, list.EventFilter{CorrelationID: text}, list.Place{Limit: 1})
 	if err != nil {
 		return page{}, err
 	}
@@ -80,6 +80,6 @@ func (c *Console) searchAddress(ctx context.Context, channel notification.Channe
 	}
 	data := newSearch()
 	data.Address = true
-	data.Found, err = c.reader().Suppressions(ctx, report.SuppressionFilter{Channel: channel, AddressHashes: hashes}, maxSuppressions)
+	data.Found, err = c.lists().Suppressions(ctx, list.SuppressionFilter{Channel: channel, AddressHashes: hashes}, maxSuppressions)
 	return page{name: "search", title: "Search", data: data}, err
 }

@@ -7,19 +7,19 @@ import (
 	"strings"
 	"time"
 
+	"herald/internal/list"
 	"herald/internal/notification"
-	"herald/internal/report"
 )
 
 // moment is a decision about a recipient, or a change of a preference. The other one is nil.
 type moment struct {
 	At       time.Time
-	Decision *report.RecipientDecision
-	Change   *report.PreferenceChange
+	Decision *list.RecipientDecision
+	Change   *list.PreferenceChange
 }
 
 // inOrder merges two lists, both newest first, and returns the newest moments of up to one page.
-func inOrder(decisions []report.RecipientDecision, changes []report.PreferenceChange) (rows []moment) {
+func inOrder(decisions []list.RecipientDecision, changes []list.PreferenceChange) (rows []moment) {
 	for len(rows) < pageSize && len(decisions)+len(changes) > 0 {
 		if len(changes) == 0 || len(decisions) > 0 && !decisions[0].DecidedAt.Before(changes[0].At) {
 			rows = append(rows, moment{At: decisions[0].DecidedAt, Decision: &decisions[0]})
@@ -35,7 +35,7 @@ func inOrder(decisions []report.RecipientDecision, changes []report.PreferenceCh
 // place is where a page of moments begins. The zero value is the newest moment.
 type place struct {
 	change   int64 // the id of the last change that was shown
-	decision report.DecisionCursor
+	decision list.DecisionCursor
 }
 
 // after returns the place after rows.
@@ -44,7 +44,7 @@ func (p place) after(rows []moment) place {
 		if row.Change != nil {
 			p.change = row.Change.ID
 		} else {
-			p.decision = report.DecisionCursor{DecidedAt: row.Decision.DecidedAt, EventID: row.Decision.EventID, Channel: row.Decision.Channel}
+			p.decision = list.DecisionCursor{DecidedAt: row.Decision.DecidedAt, EventID: row.Decision.EventID, Channel: row.Decision.Channel}
 		}
 	}
 	return p
