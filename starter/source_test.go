@@ -13,11 +13,18 @@ import (
 	"herald/internal/relay/kafka/kafkatest"
 )
 
-// withSources returns a shell whose database also has an order service's outbox, without its
-// indexes. The file of sources names it.
+// withSources returns a shell with two sources.
 func withSources(t *testing.T) shell {
 	t.Helper()
 	c := withDatabase(t)
+	addSources(t, c)
+	return c
+}
+
+// addSources gives a shell's database an order service's outbox, without its indexes. The file of
+// sources names it, and a wallet hub whose database is out of reach.
+func addSources(t *testing.T, c shell) {
+	t.Helper()
 	c.exec(t, "CREATE SCHEMA orders; "+dialecttest.Orders("orders.outbox"))
 	c.environment["WALLET_DATABASE_URL"] = "postgres://herald:verysecret@" + unreachable + "/wallet"
 	c.environment["OUTBOX_SOURCES"] = filepath.Join(t.TempDir(), "sources.yaml")
@@ -34,7 +41,6 @@ func withSources(t *testing.T) shell {
   kafka: { topic: "{{.event_type}}-out-0" }
   retries: forever
 `), 0o600))
-	return c
 }
 
 func TestSourceList(t *testing.T) {

@@ -51,8 +51,8 @@ func TestTopicSettingsRefused(t *testing.T) {
 
 	result := check.Run(t.Context(), check.Topics(postgrestest.New(t), brokers, toTopic("orders")))
 	require.Empty(t, result.Mistakes)
-	requireFinding(t, result.Advice, "orders", "cannot be read: TOPIC_AUTHORIZATION_FAILED")
-	require.Contains(t, result.Advice[0].Remedy, "DescribeConfigs")
+	requireFinding(t, result.Advice, "orders", "its min.insync.replicas cannot be read: TOPIC_AUTHORIZATION_FAILED")
+	require.Equal(t, "grant Herald DescribeConfigs on the topic", result.Advice[0].Remedy)
 }
 
 func toTopic(topic string) []relay.Source {

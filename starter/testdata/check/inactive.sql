@@ -1,0 +1,1 @@
+UPDATE recipient SET active = false;
