@@ -17,7 +17,6 @@ import (
 	"herald/internal/explain"
 	"herald/internal/list"
 	"herald/internal/notification"
-	"herald/internal/report"
 	"herald/outbox"
 )
 

@@ -16,9 +16,7 @@ import (
 	"time"
 
 	"herald/internal/channel"
-	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/report"
 	"herald/internal/wiring"
 )
 
@@ -42,136 +40,127 @@ func (s Senders) Providers() map[notification.Channel][]string {
 	return providers
 }
 
-// routed returns the channels that have a routing row and that the process serves, with the event
-// types of each.
-func (s Senders) routed(ctx context.Context, reader report.Reader) (map[notification.Channel][]string, error) {
-	routes, err := reader.Routes(ctx)
-	types := map[notification.Channel][]string{}
-	for _, route := range routes {
-		if slices.Contains(s.Channels, route.Channel) && s.Wired[route.Channel] != nil {
-			types[route.Channel] = append(types[route.Channel], route.EventType)
+var channelFindings = []finding[*survey]{
+	{place: "settings", find: (*survey).wrongSettings,
+		problem: "$why",
+		remedy:  "correct them in the environment; docs/reference.md lists them"},
+	{place: "settings of $channel", find: each((*survey).routed, func(c routedChannel) []args { return c.when(c.off != "") }),
+		problem: "$off, so the channel is off; $events are routed over it: these deliveries fail with ChannelNotConfigured",
+		remedy:  "set what is missing where the worker runs, and here; or delete the rows of event_type_channel_routing for $channel"},
+	{place: "settings of $channel", find: each((*survey).routed, func(c routedChannel) []args { return c.when(c.wrong != "") }),
+		problem: "$wrong",
+		remedy:  "correct them where the worker runs, and here"},
+	{place: "channel_user_type", row: "$channel", find: each((*survey).routed, func(c routedChannel) []args { return c.when(!c.serves) }),
+		problem: "$events are routed over it, but it serves no user type: every delivery is UNSUPPORTED",
+		remedy:  "insert a row for each user type that it may serve"},
+}
+
+var providerFindings = []finding[*survey]{
+	{place: "provider of $channel", row: "$host", find: (*survey).silent,
+		problem: "it does not answer: $why",
+		remedy:  "check the network between the worker and the provider, HTTPS_PROXY, and the setting that names the host"},
+}
+
+// routedChannel is a channel that has a routing row, and that the process serves.
+type routedChannel struct {
+	name       notification.Channel
+	types      []string // its event types
+	serves     bool     // whether it serves any user type
+	off, wrong string   // why the worker cannot create its sender
+}
+
+// routed returns the routed channels. It creates their senders as the worker does, which connects to no
+// server and sends nothing.
+func (s *survey) routed(ctx context.Context) (channels []routedChannel, err error) {
+	routes, err := s.routes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	serving, err := s.reader().ServingChannels(ctx)
+	for _, name := range s.senders.Channels {
+		c := routedChannel{name: name, serves: slices.Contains(serving, name)}
+		for _, route := range routes {
+			if route.Channel == name && s.senders.Wired[name] != nil {
+				c.types = append(c.types, route.EventType)
+			}
+		}
+		if len(c.types) > 0 {
+			c.off, c.wrong = s.senders.flaws(name)
+			channels = append(channels, c)
 		}
 	}
-	return types, err
+	return channels, err
 }
 
-// channelsOf checks that each routed channel serves some user type and has its credentials.
-func channelsOf(db *db.DB, s Senders) Subject {
-	reader := report.Reader{Pool: db.Pool}
-	return Subject{"channels", func(ctx context.Context) ([]Mistake, error) {
-		var mistakes []Mistake
-		if s.Problem != nil {
-			mistakes = append(mistakes, Mistake{Place: "settings", Problem: s.Problem.Error(), Remedy: "correct them in the environment; docs/reference.md lists them"})
-		}
-		routed, err := s.routed(ctx, reader)
-		if err != nil {
-			return mistakes, err
-		}
-		serving, err := reader.ServingChannels(ctx)
-		if err != nil {
-			return mistakes, err
-		}
-		for _, name := range s.Channels {
-			types := routed[name]
-			if len(types) == 0 {
-				continue
-			}
-			if !slices.Contains(serving, name) {
-				mistakes = append(mistakes, Mistake{Place: "channel_user_type", Row: string(name), Problem: fmt.Sprintf("%s are routed over it, but it serves no user type: every delivery is UNSUPPORTED", some(types)),
-					Remedy: "insert a row for each user type that it may serve"})
-			}
-			mistakes = append(mistakes, s.unset(name, types)...)
-		}
-		return mistakes, nil
-	}}
-}
-
-// unset returns the setting that a channel lacks.
-func (s Senders) unset(name notification.Channel, types []string) []Mistake {
-	_, err := s.sender(name)
-	var off *channel.OffError
+// flaws returns why a channel is off, or what is wrong with its settings.
+func (s Senders) flaws(name notification.Channel) (off, wrong string) {
+	_, err := s.Wired[name].NewSender(channel.Process{Timeout: serverTimeout, Slots: 1}, wiring.Limits{})
+	lacking, isOff := errors.AsType[*channel.OffError](err)
 	switch {
 	case err == nil, s.Problem != nil:
-		return nil
-	case errors.As(err, &off):
-		return []Mistake{{Place: "settings of " + string(name), Problem: fmt.Sprintf("%v, so the channel is off; %s are routed over it: these deliveries fail with ChannelNotConfigured", err, some(types)),
-			Remedy: "set what is missing where the worker runs, and here; or delete the rows of " + routingRules + " for " + string(name)}}
+		return "", ""
+	case isOff:
+		return lacking.Error(), ""
 	default:
-		return []Mistake{{Place: "settings of " + string(name), Problem: err.Error(), Remedy: "correct them where the worker runs, and here"}}
+		return "", err.Error()
 	}
 }
 
-// sender creates a sender as the worker does. It connects to no server and sends nothing.
-func (s Senders) sender(name notification.Channel) (channel.Sender, error) {
-	return s.Wired[name].NewSender(channel.Process{Timeout: serverTimeout, Slots: 1}, wiring.Limits{})
+// when returns the arguments of a mistake about the channel, if it is one.
+func (c routedChannel) when(wrong bool) []args {
+	if !wrong {
+		return nil
+	}
+	events := "events of type " + c.types[0]
+	if len(c.types) > 1 {
+		events += fmt.Sprintf(" and %d more", len(c.types)-1)
+	}
+	return []args{{"channel": string(c.name), "events": events, "off": c.off, "wrong": c.wrong}}
 }
 
-// some returns "events of type ORDER_PAID", or "events of type ORDER_PAID and 3 more".
-func some(types []string) string {
-	if len(types) == 1 {
-		return "events of type " + types[0]
+func (s *survey) wrongSettings(context.Context) ([]args, error) {
+	if s.senders.Problem == nil {
+		return nil, nil
 	}
-	return fmt.Sprintf("events of type %s and %d more", types[0], len(types)-1)
+	return []args{{"why": s.senders.Problem.Error()}}, nil
 }
 
 // serverTimeout bounds the wait for one server.
 const serverTimeout = 5 * time.Second
 
-// providersOf checks that the providers of the routed channels answer. It sends a HEAD request
-// or EHLO, without credentials, and no message.
-func providersOf(db *db.DB, s Senders) Subject {
-	return Subject{"providers", func(ctx context.Context) ([]Mistake, error) {
-		routed, err := s.routed(ctx, report.Reader{Pool: db.Pool})
-		if err != nil || s.Problem != nil {
-			return nil, err
-		}
-		var asked []provider
-		for _, name := range s.Channels {
-			if _, err := s.sender(name); len(routed[name]) == 0 || err != nil {
-				continue
-			}
-			for _, server := range s.Wired[name].Servers() {
-				asked = append(asked, provider{name, server})
-			}
-		}
-		return silent(ctx, asked), nil
-	}}
-}
-
-// provider is a server that a channel sends to.
-type provider struct {
-	channel notification.Channel
-	url     string
-}
-
-// silent asks all providers concurrently, and returns the providers that do not answer.
-func silent(ctx context.Context, providers []provider) (mistakes []Mistake) {
-	problems := make([]string, len(providers))
+// silent finds providers of the routed channels that do not answer. It sends a HEAD request or EHLO,
+// without credentials, and no message.
+func (s *survey) silent(ctx context.Context) (found []args, err error) {
+	routed, err := s.routed(ctx)
+	if err != nil || s.senders.Problem != nil {
+		return nil, err
+	}
 	var asking sync.WaitGroup
-	for i, p := range providers {
-		asking.Go(func() { problems[i] = p.ask(ctx) })
+	for _, c := range routed {
+		if c.off+c.wrong != "" {
+			continue
+		}
+		for _, server := range s.senders.Wired[c.name].Servers() {
+			a := args{"channel": string(c.name), "host": hostOf(server)}
+			found = append(found, a)
+			asking.Go(func() { a["why"] = ask(ctx, server) })
+		}
 	}
 	asking.Wait()
-	for i, p := range providers {
-		if problems[i] != "" {
-			mistakes = append(mistakes, Mistake{Place: "provider of " + string(p.channel), Row: p.host(), Problem: "it does not answer: " + problems[i],
-				Remedy: "check the network between the worker and the provider, HTTPS_PROXY, and the setting that names the host"})
-		}
-	}
-	return few(mistakes)
+	return slices.DeleteFunc(found, func(a args) bool { return a["why"] == "" }), nil
 }
 
 const untrustedCertificate = "this machine does not trust its certificate"
 
-// ask returns the reason why the provider does not answer; empty: it answers. Any status is an
+// ask returns the reason why a provider's server does not answer; empty: it answers. Any status is an
 // answer.
-func (p provider) ask(ctx context.Context) string {
+func ask(ctx context.Context, address string) string {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
-	if server, err := url.Parse(p.url); err == nil && strings.HasPrefix(server.Scheme, "smtp") {
+	if server, err := url.Parse(address); err == nil && strings.HasPrefix(server.Scheme, "smtp") {
 		return greet(ctx, server)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodHead, p.url, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, address, http.NoBody)
 	if err != nil {
 		return "the setting is no URL"
 	}
@@ -192,9 +181,9 @@ func (p provider) ask(ctx context.Context) string {
 	}
 }
 
-// host returns the provider's host, without the path.
-func (p provider) host() string {
-	if u, err := url.Parse(p.url); err == nil {
+// hostOf returns the host of a URL, without the path.
+func hostOf(address string) string {
+	if u, err := url.Parse(address); err == nil {
 		return strings.ToLower(u.Host)
 	}
 	return ""

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -68,12 +67,14 @@ func Planning(in PlanningInput) []Subject {
 			recent.sources = append(recent.sources, source.Name)
 		}
 	}
-	return []Subject{directoryOf(in.DB, in.Senders), rulesOf(in.DB, recent), templatesOf(in.DB, in.Texts, recent)}
+	s := &survey{db: in.DB, senders: in.Senders, texts: in.Texts, recent: recent}
+	return []Subject{{"directory", s.directory}, subject("rules", s, ruleFindings), {"templates", s.templates}}
 }
 
 // Sending checks the settings and the providers that sending needs.
 func Sending(db *db.DB, senders Senders) []Subject {
-	return []Subject{channelsOf(db, senders), providersOf(db, senders)}
+	s := &survey{db: db, senders: senders}
+	return []Subject{subject("channels", s, channelFindings), subject("providers", s, providerFindings)}
 }
 
 // Skip returns a subject that cannot be checked, with the reason.
@@ -98,8 +99,11 @@ type Result struct {
 
 // UnverifiedDatabase advises to verify the server's name in DATABASE_URL.
 func UnverifiedDatabase() Mistake {
-	return Mistake{Subject: "settings", Place: "setting DATABASE_URL", Problem: "nobody verifies the server's name: an impostor would get the password",
-		Remedy: "set sslmode=verify-full, and sslrootcert to the certificate of its authority"}
+	return Mistake{
+		Subject: "settings", Place: "setting DATABASE_URL",
+		Problem: "nobody verifies the server's name: an impostor would get the password",
+		Remedy:  "set sslmode=verify-full, and sslrootcert to the certificate of its authority",
+	}
 }
 
 // subjectTimeout bounds the time of one subject. One server has less time.
@@ -143,7 +147,9 @@ func (r *Result) add(subject string, found []Mistake, err error) {
 		r.NotChecked = append(r.NotChecked, NotChecked{subject, skipped.reason})
 		return
 	case err != nil:
-		found = append(found, Mistake{Place: subject, Problem: "could not be checked: " + cause(err), Remedy: "see the database's log, then check again"})
+		found = append(found, Mistake{
+			Place: subject, Problem: "could not be checked: " + cause(err), Remedy: "see the database's log, then check again",
+		})
 	}
 	r.Checked = append(r.Checked, subject)
 	for _, mistake := range found {
@@ -182,35 +188,4 @@ func inTurn(ctx context.Context, finds ...func(context.Context) ([]Mistake, erro
 		}
 	}
 	return mistakes, nil
-}
-
-// listed is the highest number of listed mistakes of one kind.
-const listed = 10
-
-// few keeps the first mistakes of one kind, and counts the others in one line.
-func few(all []Mistake) []Mistake {
-	if len(all) <= listed {
-		return all
-	}
-	more := all[0]
-	more.Row, more.Problem = "", fmt.Sprintf("%d more like these", len(all)-listed)
-	return append(all[:listed:listed], more)
-}
-
-// word matches values that may be shown. Other values may be personal data in the wrong column.
-var word = regexp.MustCompile(`^[\p{L}\p{N}_+/:.-]{1,64}$`)
-
-func shown(value string) string {
-	if word.MatchString(value) {
-		return value
-	}
-	return "(a value that is not shown)"
-}
-
-// have returns "1 row has" or, for example, "7 rows have".
-func have(count int) string {
-	if count == 1 {
-		return "1 row has"
-	}
-	return fmt.Sprintf("%d rows have", count)
 }

@@ -2,14 +2,12 @@ package check
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"herald/internal/address"
-	"herald/internal/db"
 	"herald/internal/notification"
 	"herald/internal/person"
 	"herald/internal/planner"
@@ -19,158 +17,149 @@ import (
 // directoryTables are the tables that may be views.
 var directoryTables = []string{"recipient", "recipient_device", "entity_member"}
 
-// directoryOf checks recipient, recipient_device and entity_member. A view must have the columns
-// that planning reads, with types that can be cast, and rows that planning can use.
-func directoryOf(db *db.DB, s Senders) Subject {
-	d := directory{db: db, reader: report.Reader{Pool: db.Pool}, senders: s}
-	return Subject{"directory", d.find}
-}
-
-type directory struct {
-	db      *db.DB
-	reader  report.Reader
-	senders Senders
-}
-
-func (d directory) find(ctx context.Context) ([]Mistake, error) {
-	var mistakes []Mistake
-	whole := true // no column is missing or cannot be cast
+// directory checks recipient, recipient_device and entity_member. A view must have the columns that
+// planning reads, with types that can be cast, and rows that planning can use.
+func (s *survey) directory(ctx context.Context) (mistakes []Mistake, err error) {
+	table := directoryFindings
 	views := false
-	for _, table := range directoryTables {
-		relation, err := d.reader.Relation(ctx, table)
+	for _, name := range directoryTables {
+		relation, err := s.reader().Relation(ctx, name)
 		if err != nil {
 			return mistakes, err
 		}
-		found, err := d.columns(ctx, table, relation)
+		found, err := look(ctx, relationFacts{s, name, relation}, relationFindings)
 		mistakes = append(mistakes, found...)
 		if err != nil {
 			return mistakes, err
 		}
-		whole, views = whole && len(found) == 0, views || relation.View
+		views = views || relation.View
 	}
-	if !whole {
-		return mistakes, nil
+	if len(mistakes) > 0 {
+		return mistakes, nil // without these columns, the rows cannot be read
 	}
-	parts := []func(context.Context) ([]Mistake, error){d.inactive, d.userTypes, d.timezones, d.addresses, d.webhooks}
 	if views { // tables have constraints that prevent these mistakes
-		parts = append(parts, d.ids, d.unknownMembers, d.planned)
+		for _, name := range directoryTables {
+			flaws := sync.OnceValues(func() (report.IDFlaws, error) { return s.reader().IDFlaws(ctx, name) })
+			table = append(table, idFindings(name, flaws)...)
+		}
+		table = append(table, viewFindings...)
 	}
-	return inTurn(ctx, parts...)
+	return look(ctx, s, table)
 }
 
-// columns finds columns that are missing, or that cannot be cast.
-func (d directory) columns(ctx context.Context, table string, relation report.Relation) ([]Mistake, error) {
-	if len(relation.Columns) == 0 {
-		return []Mistake{{Place: table, Problem: "there is no such table or view", Remedy: "create a view of that name over your own table, with the columns of Herald's table"}}, nil
-	}
-	var mistakes []Mistake
-	for _, column := range db.DirectoryColumns() {
-		if column.Table != table {
-			continue
-		}
-		has, found := relation.Columns[column.Name]
-		if !found && column.Null == db.MayLack {
-			continue
-		}
-		if !found {
-			mistakes = append(mistakes, Mistake{Place: table, Row: "column " + column.Name, Problem: "it is missing", Remedy: added(column)})
-			continue
-		}
-		if has == column.Type {
-			continue
-		}
-		var refused *report.CastError
-		err := d.reader.Cast(ctx, table, column.Name, column.Type)
-		switch {
-		case errors.As(err, &refused):
-			mistakes = append(mistakes, Mistake{Place: table, Row: "column " + column.Name, Problem: fmt.Sprintf("it is %s where Herald reads %s: %v", has, column.Type, refused),
-				Remedy: "write an expression of type " + column.Type + " for it in the view"})
-		case err != nil:
-			return mistakes, err
-		}
-	}
-	return mistakes, nil
+var directoryFindings = []finding[*survey]{
+	{place: "recipient", row: "active",
+		problem: "none of the first $count people is active, so Herald tells nobody anything",
+		remedy: "set active to true for people who may be told; in a view, write coalesce(active, true) or true AS active, " +
+			"since NULL means not active",
+		find: query(`
+			SELECT count(*) AS count
+			FROM  (SELECT active::boolean FROM recipient LIMIT @part) AS looked_at
+			HAVING count(*) > 0
+			AND    count(*) FILTER (WHERE active) = 0`)},
+	{place: "$table", row: "$column $value", find: (*survey).unknownUserTypes,
+		problem: "$have this type, which is not in user_type, so Herald tells them nothing",
+		remedy:  "correct it, or insert it into user_type and channel_user_type"},
+	{place: "$table", row: "$column $value", find: (*survey).unknownTimezones,
+		problem: "$have this time zone, which the worker does not know, so their quiet hours are in UTC",
+		remedy:  "use the name of the IANA database, in its spelling: Europe/Rome"},
+	{place: "recipient", row: "$column", find: (*survey).addresses,
+		problem: "$have $address, so each $channel to them fails: $people",
+		remedy: "correct it, or empty it; write a number as +41791234567: " +
+			"Herald drops spaces around an address and separators in a number, but guesses nothing"},
+	{place: "recipient", row: "$column", find: (*survey).webhooks,
+		problem: "$have a webhook to which nothing is sent: $why: $people",
+		remedy:  "correct the webhooks, or add their host to ${channel}_ALLOWED_HOSTS where the worker runs, and here"},
 }
 
-// added tells how to add a column to a view. It does not advise a NULL that would keep people from
-// all messages.
-func added(column db.DirectoryColumn) string {
-	switch {
-	case column.Type == "boolean":
-		return fmt.Sprintf("add it to the view as boolean; without such a column, as true AS %s, since NULL means not active", column.Name)
-	case column.Null == db.PassedOver:
-		return fmt.Sprintf("add it to the view as %s; if it is NULL, %s", column.Type, column.Null)
-	default:
-		return fmt.Sprintf("add it to the view as %s; without such a column, as NULL::%[1]s AS %s", column.Type, column.Name)
+// idFindings are about the ids in a table, of which flaws reads the counts.
+func idFindings(table string, flaws func() (report.IDFlaws, error)) []finding[*survey] {
+	counted := func(count func(report.IDFlaws) int) find[*survey] {
+		return func(*survey, context.Context) ([]args, error) {
+			found, err := flaws()
+			if err != nil || count(found) == 0 {
+				return nil, err
+			}
+			return []args{{"have": have(count(found))}}, nil
+		}
+	}
+	return []finding[*survey]{
+		{place: table, row: "user_type", find: counted(func(f report.IDFlaws) int { return f.NoType }),
+			problem: "$have no user_type, so Herald tells them nothing",
+			remedy:  "give each row a user_type in the view, or leave such rows out"},
+		{place: table, row: "user_id", find: counted(func(f report.IDFlaws) int { return f.NoID }),
+			problem: "$have no user_id, so Herald tells them nothing",
+			remedy:  "give each row a user_id in the view, or leave such rows out"},
+		{place: table, row: "user_id", find: counted(func(f report.IDFlaws) int { return f.LongID }),
+			problem: "$have a user_id of more than 64 bytes, so Herald tells them nothing",
+			remedy:  "use a shorter key in the view: a number, or a uuid"},
+		{place: table, row: "user_id", find: counted(func(f report.IDFlaws) int { return f.UnshownID }),
+			problem: "$have control characters in their user_id",
+			remedy:  "use another key in the view: a number, or a uuid"},
+		{place: table, row: "user_type, user_id", find: counted(func(f report.IDFlaws) int { return f.Twice }),
+			problem: "$have the same user as another row, and Herald may use either row",
+			remedy:  "let the view have one row for each user"},
 	}
 }
 
-// ids finds users whose ids are missing, unusable or not unique.
-func (d directory) ids(ctx context.Context) ([]Mistake, error) {
-	var mistakes []Mistake
-	for _, table := range directoryTables {
-		flaws, err := d.reader.IDFlaws(ctx, table)
+var viewFindings = []finding[*survey]{
+	// planning skips them, unless recipient is empty
+	{place: "entity_member", row: "$unsafe_entity/$unsafe_type",
+		problem: "$have a user who is not in recipient, so Herald tells them nothing",
+		remedy:  "use the same user_type and user_id in both tables, and add every member to recipient",
+		find: query(`
+			SELECT m.entity_type AS unsafe_entity, m.user_type AS unsafe_type, count(*) AS count
+			FROM  (SELECT coalesce(entity_type::text, '') AS entity_type, user_type::text, user_id::text, active::boolean
+			       FROM   entity_member
+			       LIMIT  @part) m
+			JOIN   user_type t ON t.user_type = m.user_type
+			WHERE  m.active
+			AND    m.user_id <> ''
+			AND    EXISTS (SELECT FROM recipient)
+			AND    NOT EXISTS (SELECT FROM recipient r WHERE r.user_type::text = m.user_type AND r.user_id::text = m.user_id)
+			GROUP BY m.entity_type, m.user_type
+			ORDER BY count DESC, m.entity_type, m.user_type`)},
+	{place: "recipient, recipient_device, entity_member", find: (*survey).planned,
+		problem: "planning cannot read them: $why",
+		remedy:  "correct the views; docs/directory.md describes each column"},
+}
+
+// column is a column of a table.
+type column struct{ table, name string }
+
+// unknown finds the values of columns that are not known.
+func (s *survey) unknown(ctx context.Context, columns []column, isKnown func(string) bool) (found []args, err error) {
+	for _, c := range columns {
+		values, err := s.reader().Values(ctx, c.table, c.name)
 		if err != nil {
-			return mistakes, err
+			return found, err
 		}
-		for _, kind := range []struct {
-			count                int
-			row, problem, remedy string
-		}{
-			{flaws.NoType, "user_type", "no user_type, so Herald tells them nothing", "give each row a user_type in the view, or leave such rows out"},
-			{flaws.NoID, "user_id", "no user_id, so Herald tells them nothing", "give each row a user_id in the view, or leave such rows out"},
-			{flaws.LongID, "user_id", "a user_id of more than 64 bytes, so Herald tells them nothing", "use a shorter key in the view: a number, or a uuid"},
-			{flaws.UnshownID, "user_id", "control characters in their user_id", "use another key in the view: a number, or a uuid"},
-			{flaws.Twice, "user_type, user_id", "the same user as another row, and Herald may use either row", "let the view have one row for each user"},
-		} {
-			if kind.count > 0 {
-				mistakes = append(mistakes, Mistake{Place: table, Row: kind.row, Problem: have(kind.count) + " " + kind.problem, Remedy: kind.remedy})
+		for _, value := range values {
+			if !isKnown(value.Value) {
+				found = append(found, args{"table": c.table, "column": c.name, "value": shown(value.Value), "have": have(value.Count)})
 			}
 		}
 	}
-	return mistakes, nil
+	return found, nil
 }
 
-// userTypeTables are the tables with a column user_type.
-var userTypeTables = append([]string{"event_type_recipients", "channel_user_type", "user_notification_preferences"}, directoryTables...)
-
-// userTypes finds user types that table user_type does not have.
-func (d directory) userTypes(ctx context.Context) (mistakes []Mistake, err error) {
-	known, err := person.On(d.db).UserTypes(ctx)
-	isKnown := func(value string) bool {
+func (s *survey) unknownUserTypes(ctx context.Context) ([]args, error) {
+	known, err := person.On(s.db).UserTypes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var columns []column
+	for _, table := range append([]string{"event_type_recipients", "channel_user_type", "user_notification_preferences"}, directoryTables...) {
+		columns = append(columns, column{table, "user_type"})
+	}
+	return s.unknown(ctx, columns, func(value string) bool {
 		return slices.ContainsFunc(known, func(row notification.UserTypeRow) bool { return string(row.UserType) == value })
-	}
-	for _, table := range userTypeTables {
-		if err == nil {
-			mistakes, err = d.addUnknown(ctx, mistakes, table, "user_type", isKnown, "this type, which is not in user_type, so Herald tells them nothing",
-				"correct it, or insert it into user_type and channel_user_type")
-		}
-	}
-	return mistakes, err
+	})
 }
 
-// timezones finds unknown time zones, for which quiet hours use UTC.
-func (d directory) timezones(ctx context.Context) (mistakes []Mistake, err error) {
-	isKnown := func(value string) bool { _, known := notification.KnownZone(value); return known }
-	for _, of := range []struct{ table, column string }{{"recipient", "timezone"}, {"entity_notification_settings", "quiet_hours_timezone"}, {"user_settings", "timezone"}} {
-		if err == nil {
-			mistakes, err = d.addUnknown(ctx, mistakes, of.table, of.column, isKnown, "this time zone, which the worker does not know, so their quiet hours are in UTC",
-				"use the name of the IANA database, in its spelling: Europe/Rome")
-		}
-	}
-	return mistakes, err
-}
-
-// addUnknown adds a mistake for each value of a column that is not known.
-func (d directory) addUnknown(ctx context.Context, mistakes []Mistake, table, column string, isKnown func(string) bool, problem, remedy string) ([]Mistake, error) {
-	values, err := d.reader.Values(ctx, table, column)
-	var unknown []Mistake
-	for _, value := range values {
-		if !isKnown(value.Value) {
-			unknown = append(unknown, Mistake{Place: table, Row: column + " " + shown(value.Value), Problem: have(value.Count) + " " + problem, Remedy: remedy})
-		}
-	}
-	return append(mistakes, few(unknown)...), err
+func (s *survey) unknownTimezones(ctx context.Context) ([]args, error) {
+	columns := []column{{"recipient", "timezone"}, {"entity_notification_settings", "quiet_hours_timezone"}, {"user_settings", "timezone"}}
+	return s.unknown(ctx, columns, func(value string) bool { _, known := notification.KnownZone(value); return known })
 }
 
 // namedPeople is the number of people that a mistake about addresses names.
@@ -182,113 +171,93 @@ type people struct {
 	first []string
 }
 
-func (p *people) add(person string) {
-	if p.count++; len(p.first) < namedPeople {
-		p.first = append(p.first, shown(person))
+// peopleBy holds the people with each mistake.
+type peopleBy map[string]*people
+
+func (by peopleBy) add(mistake string, count int, names ...string) {
+	if by[mistake] == nil {
+		by[mistake] = &people{}
 	}
+	p := by[mistake]
+	p.count += count
+	for _, name := range names[:min(len(names), namedPeople-len(p.first))] {
+		p.first = append(p.first, shown(name))
+	}
+}
+
+// args returns the arguments for each mistake, whose text gets a name.
+func (by peopleBy) args(column string, of notification.Channel, name string) (found []args) {
+	for _, mistake := range slices.Sorted(maps.Keys(by)) {
+		found = append(found, args{
+			"column": column, "channel": string(of), name: mistake,
+			"have": have(by[mistake].count), "people": strings.Join(by[mistake].first, ", "),
+		})
+	}
+	return found
 }
 
 // addresses finds people whose mail address or phone number cannot work. It names some of the people,
 // and never an address.
-func (d directory) addresses(ctx context.Context) (mistakes []Mistake, err error) {
-	relation, err := d.reader.Relation(ctx, "recipient")
+func (s *survey) addresses(ctx context.Context) (found []args, err error) {
+	relation, err := s.reader().Relation(ctx, "recipient")
 	if err != nil {
 		return nil, err
 	}
 	for _, channel := range []notification.Channel{notification.Email, notification.SMS} {
-		if relation.Columns[channel.AddressColumn()] == "" {
+		column, flawed := channel.AddressColumn(), peopleBy{}
+		if relation.Columns[column] == "" {
 			continue
 		}
-		found := map[address.Flaw]*people{}
-		err := d.reader.Addresses(ctx, channel.AddressColumn(), func(of report.PersonAddress) {
+		err := s.reader().Addresses(ctx, column, func(of report.PersonAddress) {
 			if _, flaw := address.Normal(channel, of.Address); flaw != "" && flaw != address.Empty {
-				if found[flaw] == nil {
-					found[flaw] = &people{}
-				}
-				found[flaw].add(of.Person)
+				flawed.add(channel.AddressWord()+" "+string(flaw), 1, of.Person)
 			}
 		})
 		if err != nil {
-			return mistakes, err
+			return found, err
 		}
-		for _, flaw := range slices.Sorted(maps.Keys(found)) {
-			mistakes = append(mistakes, Mistake{Place: "recipient", Row: channel.AddressColumn(),
-				Problem: fmt.Sprintf("%s %s %s, so each %s to them fails: %s", have(found[flaw].count), channel.AddressWord(), flaw, channel, strings.Join(found[flaw].first, ", ")),
-				Remedy:  "correct it, or empty it; write a number as +41791234567: Herald drops spaces around an address and separators in a number, but guesses nothing"})
-		}
+		found = append(found, flawed.args(column, channel, "address")...)
 	}
-	return mistakes, nil
+	return found, nil
 }
 
 // webhooks finds addresses that a channel's sender refuses. It reads only their scheme and host.
-func (d directory) webhooks(ctx context.Context) (mistakes []Mistake, err error) {
-	relation, err := d.reader.Relation(ctx, "recipient")
+func (s *survey) webhooks(ctx context.Context) (found []args, err error) {
+	relation, err := s.reader().Relation(ctx, "recipient")
 	if err != nil {
 		return nil, err
 	}
 	for _, channel := range notification.Channels() {
-		column, flaw := channel.AddressColumn(), d.senders.flawOf(channel)
+		column, flaw, flawed := channel.AddressColumn(), s.senders.flawOf(channel), peopleBy{}
 		if relation.Columns[column] == "" || flaw == nil {
 			continue
 		}
-		bases, err := d.reader.URLBases(ctx, column)
+		bases, err := s.reader().URLBases(ctx, column)
 		if err != nil {
-			return mistakes, err
+			return found, err
 		}
-		found := map[string]*people{}
 		for _, base := range bases {
 			if problem := flaw(base.Base); problem != "" {
-				if found[problem] == nil {
-					found[problem] = &people{}
-				}
-				found[problem].count += base.Count - len(base.People)
-				for _, person := range base.People {
-					found[problem].add(person)
-				}
+				flawed.add(problem, base.Count, base.People...)
 			}
 		}
-		for _, problem := range slices.Sorted(maps.Keys(found)) {
-			mistakes = append(mistakes, Mistake{Place: "recipient", Row: column,
-				Problem: fmt.Sprintf("%s a webhook to which nothing is sent: %s: %s", have(found[problem].count), problem, strings.Join(found[problem].first, ", ")),
-				Remedy:  fmt.Sprintf("correct the webhooks, or add their host to %s_ALLOWED_HOSTS where the worker runs, and here", channel)})
-		}
+		found = append(found, flawed.args(column, channel, "why")...)
 	}
-	return mistakes, nil
+	return found, nil
 }
 
 // planned reads a recipient and a member as planning does. This finds mistakes that the other
-// checks miss.
-func (d directory) planned(ctx context.Context) ([]Mistake, error) {
+// findings miss.
+func (s *survey) planned(ctx context.Context) ([]args, error) {
 	targets := []notification.Target{
 		{Entity: notification.Entity{Type: notification.EntityBroadcast, ID: "0"}},
 		{Entity: notification.Entity{Type: notification.EntityRestaurant, ID: "0"}, Roles: []string{"MANAGER"}},
 		{Entity: notification.Entity{Type: notification.EntityCustomer, ID: "0"}, UserType: notification.Customer},
 	}
 	for _, target := range targets {
-		if _, err := planner.On(d.db).Recipients(ctx, "", []notification.Target{target}, notification.Cursor{}, 1); err != nil {
-			return []Mistake{{Place: "recipient, recipient_device, entity_member", Problem: "planning cannot read them: " + cause(err), Remedy: "correct the views; docs/directory.md describes each column"}}, nil
+		if _, err := planner.On(s.db).Recipients(ctx, "", []notification.Target{target}, notification.Cursor{}, 1); err != nil {
+			return []args{{"why": cause(err)}}, nil
 		}
 	}
 	return nil, nil
-}
-
-// inactive finds a directory without any active person.
-func (d directory) inactive(ctx context.Context) ([]Mistake, error) {
-	people, err := d.reader.People(ctx)
-	if err != nil || people.All == 0 || people.Active > 0 {
-		return nil, err
-	}
-	return []Mistake{{Place: "recipient", Row: "active", Problem: fmt.Sprintf("none of the first %d people is active, so Herald tells nobody anything", people.All),
-		Remedy: "set active to true for people who may be told; in a view, write coalesce(active, true) or true AS active, since NULL means not active"}}, nil
-}
-
-// unknownMembers finds members that planning skips because recipient does not have them.
-func (d directory) unknownMembers(ctx context.Context) (mistakes []Mistake, err error) {
-	found, err := d.reader.UnknownMembers(ctx)
-	for _, s := range found {
-		mistakes = append(mistakes, Mistake{Place: "entity_member", Row: shown(s.EntityType) + "/" + shown(s.UserType),
-			Problem: have(s.Count) + " a user who is not in recipient, so Herald tells them nothing",
-			Remedy:  "use the same user_type and user_id in both tables, and add every member to recipient"})
-	}
-	return few(mistakes), err
 }

@@ -1,9 +1,12 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,6 +53,8 @@ func (r *recentEvents) read(ctx context.Context) ([]recentType, error) {
 	return r.types, r.err
 }
 
+func (s *survey) types(ctx context.Context) ([]recentType, error) { return s.recent.read(ctx) }
+
 func (r *recentEvents) readTypes(ctx context.Context) ([]recentType, error) {
 	names, err := report.Reader{Pool: r.db.Pool}.RecentTypes(ctx, r.since, r.sources)
 	if err != nil {
@@ -92,4 +97,85 @@ func (r *recentEvents) readEvent(ctx context.Context, id string, whole bool) (se
 	}
 	setup.Event, _, err = planner.On(r.db).Event(ctx, id)
 	return setup, err
+}
+
+// unrouted finds a type that has events but no routes.
+func unrouted(t recentType) []args {
+	if telling := t.telling(); len(telling) > 0 && len(t.setup.Routing) == 0 {
+		return []args{{"type": t.name, "event": telling[0].ID}}
+	}
+	return nil
+}
+
+// nameless finds a type without rows in event_type_recipients whose aggregate does not name recipients.
+func nameless(t recentType) []args {
+	if len(t.setup.Recipients) > 0 {
+		return nil
+	}
+	for _, event := range t.telling() {
+		if _, problems := notification.Targets(event, nil); len(problems) > 0 {
+			return []args{{"type": t.name, "event": event.ID, "why": strings.Join(problems, "; ")}}
+		}
+	}
+	return nil
+}
+
+// vainPaths finds rows whose entity_id_path finds nobody in any of the last events.
+func vainPaths(t recentType) (found []args) {
+	for _, row := range t.setup.Recipients {
+		if why := vain(row, t.events); why != "" {
+			key := []string{t.name, cmp.Or(string(row.UserType), "any"), row.EntityType, cmp.Or(row.EntityIDPath, "no path")}
+			found = append(found, args{"row": strings.Join(key, "/"), "count": strconv.Itoa(len(t.events)), "event": t.events[0].ID, "why": why})
+		}
+	}
+	return found
+}
+
+// vain returns the reason why a row finds nobody in any of the events; empty: it finds somebody.
+func vain(row notification.EventRecipients, events []notification.Event) (problem string) {
+	if notification.PathFlaw(row.EntityIDPath) != "" {
+		return "" // impossiblePaths reports it
+	}
+	for _, event := range events {
+		targets, problems := notification.Targets(event, []notification.EventRecipients{row})
+		if len(targets) > 0 {
+			return ""
+		}
+		problem = cmp.Or(problem, strings.Join(problems, "; "))
+	}
+	return problem
+}
+
+// lacking finds each route of a type that lacks something in one of the last events.
+func lacking(what func(notification.Routing) args) func(recentType) []args {
+	return func(t recentType) (found []args) {
+		known := map[notification.Channel]bool{}
+		for _, event := range t.events {
+			setup := notification.EventSetup{Event: event, Routing: slices.Clone(t.setup.Routing)}
+			setup.ReadPayload()
+			for _, route := range setup.Routing {
+				if a := what(route); a != nil && !known[route.Channel] {
+					known[route.Channel] = true
+					a["route"], a["event"] = routeKey(t.name, route.Channel), event.ID
+					found = append(found, a)
+				}
+			}
+		}
+		return found
+	}
+}
+
+func throttleKey(route notification.Routing) args {
+	if route.ThrottleKeyPath == "" || route.ThrottleKey != "" || notification.PathFlaw(route.ThrottleKeyPath) != "" {
+		return nil
+	}
+	return args{"path": route.ThrottleKeyPath}
+}
+
+// sendTime is what a delivery fails without.
+func sendTime(route notification.Routing) args {
+	if route.DueProblem == "" || notification.PathFlaw(route.SendAtPath) != "" {
+		return nil
+	}
+	return args{"why": route.DueProblem}
 }

@@ -3,12 +3,11 @@ package check
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"herald/internal/db"
 	"herald/internal/notification"
 	"herald/internal/report"
 	"herald/internal/template"
@@ -16,31 +15,40 @@ import (
 
 const templateRows = "notification_template"
 
-// optionalKey tells how a template may use a key that some payloads lack. A plain index would print
-// <no value>.
-const optionalKey = `correct the template or the producer; write a key that may be missing as {{with index .payload "key"}}{{.}}{{end}}, ` +
-	`and a key of an object that may be missing as {{with index .payload "object"}}{{with index . "key"}}{{.}}{{end}}{{end}}`
+// templateFindings are mistakes in the templates: every routed channel needs one in each locale of the
+// recipients, each can be parsed, and the last events have all keys that it uses.
+var templateFindings = []finding[templates]{
+	{place: templateRows, row: "$template", find: flawed(template.Engine.Usable),
+		problem: "$why",
+		remedy:  "correct the template: every delivery that needs it fails"},
+	{place: templateRows, row: "$template", find: flawed(usableURL),
+		problem: "$why",
+		remedy:  noLink},
+	{place: routingRules, row: "$route", find: templates.missing,
+		problem: "there is no template $type/$channel in $locales, nor in en",
+		remedy: "insert one into notification_template: event_type $type or *, channel $channel or *, " +
+			"and locale en for all without a template in their language"},
+	{place: templateRows, row: "$template", find: templates.digests,
+		problem: "$why, in every digest of $type over $channel",
+		remedy: "insert a template of event_type " + template.DigestName + " for $channel, or correct this one: " +
+			"it has .Items, .recipient and .event.type"},
+	{place: templateRows, row: "$template", find: templates.unfitNow,
+		problem: "$why, in $events of the last $all events of type $type, such as $first",
+		remedy: "${link}correct the template or the producer; " +
+			`write a key that may be missing as {{with index .payload "key"}}{{.}}{{end}}, ` +
+			`and a key of an object that may be missing as {{with index .payload "object"}}{{with index . "key"}}{{.}}{{end}}{{end}}`},
+}
 
 // noLink is the remedy for a wrong url.
 const noLink = "correct the url: its notifications have no link until then"
 
-// templatesOf checks that every routed channel has a template in every locale of the recipients,
-// that each template can be parsed, and that the last events have all keys that it uses.
-func templatesOf(db *db.DB, engine template.Engine, recent *recentEvents) Subject {
-	return Subject{"templates", func(ctx context.Context) ([]Mistake, error) {
-		t, err := readTemplates(ctx, report.Reader{Pool: db.Pool}, engine)
-		if err != nil {
-			return nil, err
-		}
-		mistakes := append(few(t.unusable()), few(t.missing())...)
-		mistakes = append(mistakes, few(t.digests())...)
-		types, err := recent.read(ctx)
-		if err != nil {
-			return mistakes, err
-		}
-		unfit, err := t.unfit(ctx, types)
-		return append(mistakes, few(unfit)...), err
-	}}
+// templates reads the templates, and looks for their mistakes.
+func (s *survey) templates(ctx context.Context) ([]Mistake, error) {
+	t, err := readTemplates(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return look(ctx, t, templateFindings)
 }
 
 type templates struct {
@@ -49,6 +57,7 @@ type templates struct {
 	routes  []report.Route
 	locales []string
 	set     *template.Set // built without an event
+	recent  *recentEvents
 
 	escalations []report.EscalationRule
 }
@@ -56,8 +65,9 @@ type templates struct {
 // mostLocales is the highest number of locales in which one event is rendered.
 const mostLocales = 20
 
-func readTemplates(ctx context.Context, reader report.Reader, engine template.Engine) (t templates, err error) {
-	t.engine = engine
+func readTemplates(ctx context.Context, s *survey) (t templates, err error) {
+	reader := s.reader()
+	t.engine, t.recent = s.texts, s.recent
 	if t.rows, err = reader.Templates(ctx); err != nil {
 		return t, err
 	}
@@ -77,43 +87,51 @@ func readTemplates(ctx context.Context, reader report.Reader, engine template.En
 	if len(t.locales) == 0 {
 		t.locales = []string{"en"}
 	}
-	t.set = engine.NewSet(notification.Event{Payload: []byte("{}")}, t.rows)
+	t.set = t.engine.NewSet(notification.Event{Payload: []byte("{}")}, t.rows)
 	return t, nil
 }
 
-// unusable finds templates that fit no event.
-func (t templates) unusable() (mistakes []Mistake) {
-	for _, row := range t.rows {
-		if err := t.engine.Usable(row); err != nil {
-			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(row.EventType, row.Channel, row.Locale), Problem: err.Error(), Remedy: "correct the template: every delivery that needs it fails"})
+// flawed finds templates that fit no event.
+func flawed(check func(template.Engine, notification.Template) error) find[templates] {
+	return func(t templates, _ context.Context) (found []args, err error) {
+		for _, row := range t.rows {
+			if flaw := check(t.engine, row); flaw != nil {
+				found = append(found, args{"template": templateKey(row.EventType, row.Channel, row.Locale), "why": flaw.Error()})
+			}
 		}
-		if err := template.UsableURL(row); err != nil {
-			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(row.EventType, row.Channel, row.Locale), Problem: err.Error(), Remedy: noLink})
-		}
+		return found, nil
 	}
-	return mistakes
 }
+
+func usableURL(_ template.Engine, row notification.Template) error { return template.UsableURL(row) }
 
 func templateKey(eventType, channel, locale string) string {
 	return eventType + "/" + channel + "/" + locale
 }
 
 // missing finds routed channels without a template for some locale.
-func (t templates) missing() (mistakes []Mistake) {
+func (t templates) missing(context.Context) (found []args, err error) {
 	for _, route := range t.routes {
 		names := []string{route.EventType}
 		if route.Strategy == notification.Aggregate {
 			names = append(names, template.DigestName)
 		}
 		for _, name := range names {
-			lacking := slices.DeleteFunc(slices.Clone(t.locales), func(locale string) bool { return t.serves(name, route, locale) })
+			var lacking []string
+			for _, locale := range t.locales {
+				if !t.serves(name, route, locale) {
+					lacking = append(lacking, shown(locale))
+				}
+			}
 			if len(lacking) > 0 {
-				mistakes = append(mistakes, Mistake{Place: routingRules, Row: route.EventType + "/" + string(route.Channel), Problem: fmt.Sprintf("there is no template %s/%s in %s, nor in en", name, route.Channel, localeList(lacking)),
-					Remedy: fmt.Sprintf("insert one into %s: event_type %s or *, channel %s or *, and locale en for all without a template in their language", templateRows, name, route.Channel)})
+				found = append(found, args{
+					"route": routeKey(route.EventType, route.Channel), "type": name,
+					"channel": string(route.Channel), "locales": strings.Join(lacking, ", "),
+				})
 			}
 		}
 	}
-	return mistakes
+	return found, nil
 }
 
 // serves reports whether there is a template. For a route that is on_escalation_only, the template
@@ -123,17 +141,11 @@ func (t templates) serves(name string, route report.Route, locale string) bool {
 		(route.OnEscalationOnly && t.set.Serves(notification.EscalatedType(route.EventType), route.Channel, locale))
 }
 
-func localeList(locales []string) string {
-	names := make([]string, len(locales))
-	for i, locale := range locales {
-		names[i] = shown(locale)
-	}
-	return strings.Join(names, ", ")
-}
-
 // digests finds templates that fail in every digest.
-func (t templates) digests() (mistakes []Mistake) {
-	items := []notification.DigestItem{{DeliveryID: "evt-1-customer1-EMAIL", EventID: "evt-1", Title: "Title", Body: "Body", CreatedAt: time.Now()}}
+func (t templates) digests(context.Context) (found []args, err error) {
+	items := []notification.DigestItem{
+		{DeliveryID: "evt-1-customer1-EMAIL", EventID: "evt-1", Title: "Title", Body: "Body", CreatedAt: time.Now()},
+	}
 	known := map[string]bool{}
 	for _, route := range t.routes {
 		if route.Strategy != notification.Aggregate {
@@ -146,48 +158,66 @@ func (t templates) digests() (mistakes []Mistake) {
 				continue
 			}
 			known[unfit.Error()] = true
-			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(unfit.EventType, unfit.Channel, unfit.Locale), Problem: fmt.Sprintf("%v, in every digest of %s over %s", unfit.Err, route.EventType, route.Channel),
-				Remedy: fmt.Sprintf("insert a template of event_type %s for %s, or correct this one: it has .Items, .recipient and .event.type", template.DigestName, route.Channel)})
+			found = append(found, args{
+				"template": templateKey(unfit.EventType, unfit.Channel, unfit.Locale), "why": unfit.Err.Error(),
+				"type": route.EventType, "channel": string(route.Channel),
+			})
 		}
 	}
-	return mistakes
+	return found, nil
+}
+
+func (t templates) unfitNow(ctx context.Context) ([]args, error) {
+	types, err := t.recent.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.unfit(ctx, types)
 }
 
 // unfit finds templates that need keys which the last events lack. If the time runs out, the
 // templates of the current event type are not reported.
-func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mistake, err error) {
+func (t templates) unfit(ctx context.Context, types []recentType) (all []args, err error) {
 	for _, recent := range types {
-		var found []*misfit
-		for _, event := range recent.events {
-			set, escalated := t.engine.NewSet(event, recent.setup.Templates), t.engine.NewEscalatedSet(event, t.rows)
-			for _, route := range recent.setup.Routing {
-				for _, set := range []*template.Set{set, escalated} {
-					if set == escalated && !t.escalated(recent.name, route.Channel) || set != escalated && route.OnEscalationOnly {
-						continue
-					}
-					found = t.addUnfit(ctx, found, set, event.ID, route.Channel)
-				}
-			}
-		}
+		found := t.unfitOf(ctx, recent)
 		if err := ctx.Err(); err != nil {
-			return mistakes, err
+			return all, err
 		}
 		for _, m := range found {
-			remedy := optionalKey
-			if m.isURL {
-				remedy = noLink + "; " + remedy
+			a := args{
+				"template": templateKey(m.row.EventType, m.row.Channel, m.row.Locale), "why": m.row.Err.Error(), "type": recent.name,
+				"events": strconv.Itoa(m.events), "all": strconv.Itoa(len(recent.events)), "first": m.first,
 			}
-			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(m.row.EventType, m.row.Channel, m.row.Locale),
-				Problem: fmt.Sprintf("%v, in %d of the last %d events of type %s, such as %s", m.row.Err, m.events, len(recent.events), recent.name, m.first),
-				Remedy:  remedy})
+			if m.isURL {
+				a["link"] = noLink + "; "
+			}
+			all = append(all, a)
 		}
 	}
-	return mistakes, nil
+	return all, nil
+}
+
+// unfitOf renders the last events of a type for each of its channels, and for escalations to them.
+func (t templates) unfitOf(ctx context.Context, recent recentType) (found []*misfit) {
+	for _, event := range recent.events {
+		set, escalated := t.engine.NewSet(event, recent.setup.Templates), t.engine.NewEscalatedSet(event, t.rows)
+		for _, route := range recent.setup.Routing {
+			if !route.OnEscalationOnly {
+				found = t.addUnfit(ctx, found, set, event.ID, route.Channel)
+			}
+			if t.escalated(recent.name, route.Channel) {
+				found = t.addUnfit(ctx, found, escalated, event.ID, route.Channel)
+			}
+		}
+	}
+	return found
 }
 
 // addUnfit renders an event for a channel in every locale, and adds the templates that fail or lose
 // their link.
-func (t templates) addUnfit(ctx context.Context, found []*misfit, set *template.Set, eventID string, channel notification.Channel) []*misfit {
+func (t templates) addUnfit(
+	ctx context.Context, found []*misfit, set *template.Set, eventID string, channel notification.Channel,
+) []*misfit {
 	for _, locale := range t.locales {
 		var unfit *template.RowError
 		text, err := set.Render(ctx, channel, sample(locale))
@@ -195,7 +225,8 @@ func (t templates) addUnfit(ctx context.Context, found []*misfit, set *template.
 		case errors.As(err, &unfit) && !t.isUnusable(unfit):
 			found = add(found, unfit, eventID, false)
 		case text.URLProblem != nil && template.UsableURL(row) == nil:
-			found = add(found, &template.RowError{EventType: row.EventType, Channel: row.Channel, Locale: row.Locale, Err: text.URLProblem}, eventID, true)
+			unfit = &template.RowError{EventType: row.EventType, Channel: row.Channel, Locale: row.Locale, Err: text.URLProblem}
+			found = add(found, unfit, eventID, true)
 		}
 	}
 	return found
@@ -203,7 +234,9 @@ func (t templates) addUnfit(ctx context.Context, found []*misfit, set *template.
 
 // escalated reports whether an escalation leads to the channel.
 func (t templates) escalated(eventType string, channel notification.Channel) bool {
-	return slices.ContainsFunc(t.escalations, func(rule report.EscalationRule) bool { return rule.EventType == eventType && rule.To == channel })
+	return slices.ContainsFunc(t.escalations, func(rule report.EscalationRule) bool {
+		return rule.EventType == eventType && rule.To == channel
+	})
 }
 
 // isUnusable reports whether a row fits no event. Then `unusable` reports the row already.

@@ -103,47 +103,6 @@ func (r Reader) IDFlaws(ctx context.Context, table string) (IDFlaws, error) {
 	return db.One(ctx, r.Pool, "read the ids of "+table, pgx.RowToStructByName[IDFlaws], query, table, MostLookedAt)
 }
 
-// People counts the rows of recipient.
-type People struct {
-	All    int
-	Active int
-}
-
-// People counts the people of the directory, at most [MostLookedAt].
-func (r Reader) People(ctx context.Context) (People, error) {
-	const query = `
-		SELECT count(*) AS all,
-		       count(*) FILTER (WHERE active) AS active
-		FROM  (SELECT active::boolean FROM recipient LIMIT $1) AS looked_at`
-
-	return db.One(ctx, r.Pool, "read the number of people", pgx.RowToStructByName[People], query, MostLookedAt)
-}
-
-// UnknownMembers counts members who are not in recipient.
-type UnknownMembers struct {
-	EntityType string
-	UserType   string
-	Count      int
-}
-
-// UnknownMembers counts the active members of known types who are not in recipient, unless
-// recipient is empty. It reads [MostLookedAt] members.
-func (r Reader) UnknownMembers(ctx context.Context) ([]UnknownMembers, error) {
-	const query = `
-		SELECT m.entity_type, m.user_type, count(*) AS count
-		FROM  (SELECT coalesce(entity_type::text, '') AS entity_type, user_type::text, user_id::text, active::boolean FROM entity_member LIMIT $1) m
-		JOIN   user_type t ON t.user_type = m.user_type
-		WHERE  m.active
-		AND    m.user_id <> ''
-		AND    EXISTS (SELECT FROM recipient)
-		AND    NOT EXISTS (SELECT FROM recipient r WHERE r.user_type::text = m.user_type AND r.user_id::text = m.user_id)
-		GROUP BY m.entity_type, m.user_type
-		ORDER BY count DESC, m.entity_type, m.user_type
-		LIMIT  $2`
-
-	return db.Collect(ctx, r.Pool, "read members who are not in recipient", pgx.RowToStructByName[UnknownMembers], query, MostLookedAt, mostValues)
-}
-
 // ValueCount counts the rows that have a value.
 type ValueCount struct {
 	Value string

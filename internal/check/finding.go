@@ -1,0 +1,155 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/db"
+	"herald/internal/report"
+	"herald/internal/template"
+)
+
+// finding is a mistake that the check knows: one row of a table. Its texts may have arguments, such as
+// $channel. From is what its subject has read, or may read.
+type finding[From any] struct {
+	place   string // see [Mistake]
+	row     string
+	problem string
+	remedy  string
+	find    find[From]
+
+	advice   bool // it is no mistake, but could be safer
+	byWorker bool // a worker corrects it when it starts
+	noWorker bool // no worker runs, which explains all mistakes with byWorker
+}
+
+// find looks for one kind of mistake, and returns the arguments of each.
+type find[From any] func(from From, ctx context.Context) ([]args, error)
+
+// args are the arguments of one mistake's texts, by name.
+type args map[string]string
+
+// in returns a text with its arguments.
+func (a args) in(text string) string {
+	return os.Expand(text, func(name string) string { return a[name] })
+}
+
+// look looks for the findings of a table in their order, until it cannot read what one of them needs.
+func look[From any](ctx context.Context, from From, table []finding[From]) (mistakes []Mistake, err error) {
+	for _, f := range table {
+		found, err := f.find(from, ctx)
+		var alike []Mistake
+		for _, a := range found {
+			alike = append(alike, Mistake{
+				Place: a.in(f.place), Row: a.in(f.row), Problem: a.in(f.problem), Remedy: a.in(f.remedy),
+				advice: f.advice, byWorker: f.byWorker, noWorker: f.noWorker,
+			})
+		}
+		mistakes = append(mistakes, few(alike)...)
+		if err != nil {
+			return mistakes, err
+		}
+	}
+	return mistakes, nil
+}
+
+// subject returns a subject that looks for a table's findings.
+func subject[From any](name string, from From, table []finding[From]) Subject {
+	return Subject{name, func(ctx context.Context) ([]Mistake, error) { return look(ctx, from, table) }}
+}
+
+// each finds the mistakes of each item that read returns.
+func each[From, Item any](read func(From, context.Context) ([]Item, error), judge func(Item) []args) find[From] {
+	return func(from From, ctx context.Context) (found []args, err error) {
+		items, err := read(from, ctx)
+		for _, item := range items {
+			found = append(found, judge(item)...)
+		}
+		return found, err
+	}
+}
+
+// listed is the highest number of listed mistakes of one finding at one place.
+const listed = 10
+
+// few keeps the first mistakes of each place, and counts the others in one line.
+func few(all []Mistake) (kept []Mistake) {
+	for len(all) > 0 {
+		count := slices.IndexFunc(all, func(m Mistake) bool { return m.Place != all[0].Place })
+		if count < 0 {
+			count = len(all)
+		}
+		kept = append(kept, all[:min(count, listed)]...)
+		if count > listed {
+			more := all[0]
+			more.Row, more.Problem = "", fmt.Sprintf("%d more like these", count-listed)
+			kept = append(kept, more)
+		}
+		all = all[count:]
+	}
+	return kept
+}
+
+// survey is what the findings in Herald's tables read.
+type survey struct {
+	db      *db.DB
+	senders Senders
+	texts   template.Engine
+	recent  *recentEvents
+}
+
+func (s *survey) reader() report.Reader { return report.Reader{Pool: s.db.Pool} }
+
+func (s *survey) routes(ctx context.Context) ([]report.Route, error) { return s.reader().Routes(ctx) }
+
+// mostRows limits the rows of a query's result. It is far above what a person would configure.
+const mostRows = 2000
+
+// query finds a mistake in each row of a statement's result. The columns are its arguments; a count also
+// gives $have, and unsafe_ names a column that may hold personal data. @part limits the rows of a table
+// that is as large as the directory.
+func query(statement string) find[*survey] {
+	return func(s *survey, ctx context.Context) ([]args, error) {
+		return db.Collect(ctx, s.db.Pool, "look for mistakes", rowArgs, statement+"\nLIMIT  @most",
+			pgx.NamedArgs{"most": mostRows, "part": report.MostLookedAt})
+	}
+}
+
+func rowArgs(row pgx.CollectableRow) (args, error) {
+	columns, err := pgx.RowToMap(row)
+	found := args{}
+	for name, value := range columns {
+		found[name] = fmt.Sprint(value)
+		if count, is := value.(int64); is {
+			found["have"] = have(int(count))
+		}
+		if strings.HasPrefix(name, "unsafe_") {
+			found[name] = shown(found[name])
+		}
+	}
+	return found, err
+}
+
+// have returns "1 row has" or, for example, "7 rows have".
+func have(count int) string {
+	if count == 1 {
+		return "1 row has"
+	}
+	return fmt.Sprintf("%d rows have", count)
+}
+
+// word matches values that may be shown. Other values may be personal data in the wrong column.
+var word = regexp.MustCompile(`^[\p{L}\p{N}_+/:.-]{1,64}$`)
+
+func shown(value string) string {
+	if word.MatchString(value) {
+		return value
+	}
+	return "(a value that is not shown)"
+}
