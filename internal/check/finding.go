@@ -15,8 +15,8 @@ import (
 	"herald/internal/template"
 )
 
-// finding is a mistake that the check knows: one row of a table. Its texts may have arguments, such as
-// $channel. From is what its subject has read, or may read.
+// finding is one row of a table: a mistake that the check knows. Its texts may have arguments, such as
+// $channel. Its find reads from From.
 type finding[From any] struct {
 	place   string // see [Mistake]
 	row     string
@@ -96,7 +96,7 @@ func few(all []Mistake) (kept []Mistake) {
 	return kept
 }
 
-// survey is what the findings in Herald's tables read.
+// survey holds the database and the settings that the findings read.
 type survey struct {
 	db      *db.DB
 	senders Senders

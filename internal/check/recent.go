@@ -172,7 +172,7 @@ func throttleKey(route notification.Routing) args {
 	return args{"path": route.ThrottleKeyPath}
 }
 
-// sendTime is what a delivery fails without.
+// sendTime finds a route without its send time: its deliveries fail.
 func sendTime(route notification.Routing) args {
 	if route.DueProblem == "" || notification.PathFlaw(route.SendAtPath) != "" {
 		return nil
