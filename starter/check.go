@@ -66,7 +66,8 @@ them, receivers treat your e-mails as forged. Any one of the selectors may have 
 	}
 	terminal.AgeFlag(cmd.Flags(), &flags.since, "since", "also plan events written since: an age (24h, 7d)")
 	cmd.Flags().StringVar(&flags.domain, "domain", "", "also ask DNS for SPF, DKIM and DMARC of this domain")
-	cmd.Flags().StringSliceVar(&flags.selectors, "dkim-selector", sendgridSelectors, "the selectors that sign your e-mails; the default is SendGrid's")
+	cmd.Flags().StringSliceVar(&flags.selectors, "dkim-selector", sendgridSelectors,
+		"the selectors that sign your e-mails; the default is SendGrid's")
 	return cmd
 }
 
@@ -80,7 +81,8 @@ func (f checkFlags) domainSubjects() ([]check.Subject, error) {
 	}
 	for _, name := range append([]string{f.domain}, f.selectors...) {
 		if !dnsName.MatchString(name) {
-			return nil, misused(fmt.Errorf("%q is no name in DNS: --domain takes a domain such as example.com, --dkim-selector names such as s1", name))
+			return nil, misused(fmt.Errorf("%q is no name in DNS: --domain takes a domain such as example.com, "+
+				"--dkim-selector names such as s1", name))
 		}
 	}
 	return []check.Subject{check.Domain(net.DefaultResolver, strings.ToLower(f.domain), f.selectors)}, nil
@@ -104,16 +106,21 @@ func (a *app) check(ctx context.Context, flags checkFlags) error {
 	return a.runCheck("starter check", func() check.Result { return run(ctx, flags.since.Duration, domain...) })
 }
 
-// checker reads the settings of all providers into wired. It returns a function that checks the whole
-// installation, and further subjects. since is the age of the events that it also plans.
-func (a *app) checker(db *db.DB, cfg config.Starter, wired wiring.Wiring, temporal check.Engine) (func(ctx context.Context, since time.Duration, further ...check.Subject) check.Result, error) {
+// wholeCheck checks the whole installation, and further subjects. since is the age of the events that it
+// also plans.
+type wholeCheck func(ctx context.Context, since time.Duration, further ...check.Subject) check.Result
+
+// checker reads the settings of all providers into wired, and returns the check with these settings.
+func (a *app) checker(db *db.DB, cfg config.Starter, wired wiring.Wiring, temporal check.Engine) (wholeCheck, error) {
 	brokers, err := a.brokers()
 	if err != nil {
 		return nil, err
 	}
 	senders := check.Senders{Wired: wired, Problem: config.SendersFrom(a.environment, wired.Read), Channels: notification.Channels()}
 	return func(ctx context.Context, since time.Duration, further ...check.Subject) check.Result {
-		in := check.PlanningInput{DB: db, Senders: senders, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}, Since: since, Sources: temporal.Sources}
+		in := check.PlanningInput{
+			DB: db, Senders: senders, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}, Since: since, Sources: temporal.Sources,
+		}
 		result := check.Run(ctx, slices.Concat(a.subjects(ctx, in, temporal), check.Sources(cfg.Sources),
 			check.Lifecycle(db, cfg.Sources), check.Topics(db, brokers, cfg.Sources), further))
 		result.Providers = senders.Providers()

@@ -177,15 +177,3 @@ func cause(err error) string {
 		return err.Error()
 	}
 }
-
-// inTurn calls functions that find mistakes, until one of them fails.
-func inTurn(ctx context.Context, finds ...func(context.Context) ([]Mistake, error)) (mistakes []Mistake, err error) {
-	for _, find := range finds {
-		found, err := find(ctx)
-		mistakes = append(mistakes, found...)
-		if err != nil {
-			return mistakes, err
-		}
-	}
-	return mistakes, nil
-}

@@ -27,7 +27,7 @@ func (s *survey) directory(ctx context.Context) (mistakes []Mistake, err error) 
 		if err != nil {
 			return mistakes, err
 		}
-		found, err := look(ctx, relationFacts{s, name, relation}, relationFindings)
+		found, err := evaluate(ctx, relationFacts{s, name, relation}, relationFindings)
 		mistakes = append(mistakes, found...)
 		if err != nil {
 			return mistakes, err
@@ -44,7 +44,7 @@ func (s *survey) directory(ctx context.Context) (mistakes []Mistake, err error) 
 		}
 		table = append(table, viewFindings...)
 	}
-	return look(ctx, s, table)
+	return evaluate(ctx, s, table)
 }
 
 var directoryFindings = []finding[*survey]{

@@ -40,8 +40,8 @@ func (a args) in(text string) string {
 	return os.Expand(text, func(name string) string { return a[name] })
 }
 
-// look looks for the findings of a table in their order, until it cannot read what one of them needs.
-func look[From any](ctx context.Context, from From, table []finding[From]) (mistakes []Mistake, err error) {
+// evaluate looks for the findings of a table in their order, until it cannot read what one of them needs.
+func evaluate[From any](ctx context.Context, from From, table []finding[From]) (mistakes []Mistake, err error) {
 	for _, f := range table {
 		found, err := f.find(from, ctx)
 		var alike []Mistake
@@ -61,17 +61,32 @@ func look[From any](ctx context.Context, from From, table []finding[From]) (mist
 
 // subject returns a subject that looks for a table's findings.
 func subject[From any](name string, from From, table []finding[From]) Subject {
-	return Subject{name, func(ctx context.Context) ([]Mistake, error) { return look(ctx, from, table) }}
+	return Subject{name, func(ctx context.Context) ([]Mistake, error) { return evaluate(ctx, from, table) }}
 }
 
 // each finds the mistakes of each item that read returns.
-func each[From, Item any](read func(From, context.Context) ([]Item, error), judge func(Item) []args) find[From] {
+func each[From, Item any](read func(From, context.Context) ([]Item, error), of func(Item) []args) find[From] {
 	return func(from From, ctx context.Context) (found []args, err error) {
 		items, err := read(from, ctx)
 		for _, item := range items {
-			found = append(found, judge(item)...)
+			found = append(found, of(item)...)
 		}
 		return found, err
+	}
+}
+
+// fact is something that a subject has read, with the arguments of its mistake.
+type fact interface{ args() args }
+
+// where finds a mistake in each fact of which is holds.
+func where[Fact fact](is func(Fact) bool) find[[]Fact] {
+	return func(facts []Fact, _ context.Context) (found []args, err error) {
+		for _, fact := range facts {
+			if is(fact) {
+				found = append(found, fact.args())
+			}
+		}
+		return found, nil
 	}
 }
 

@@ -3,8 +3,8 @@ package check
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
+	"strconv"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -12,7 +12,14 @@ import (
 	"herald/internal/db/migrate"
 )
 
-const migrateUp = "run `starter migrate up`"
+// schemaFact is the schema compared with the migrations of this build, or a setting that can lose a
+// commit.
+type schemaFact struct {
+	gap       migrate.Gap
+	err       error // why they were not compared
+	isReplica bool
+	lossy     *db.LossyCommit
+}
 
 // Schema compares the schema with the migrations of this build, and checks that the server keeps
 // commits. If the database does not answer or lacks migrations, it is not usable, and the other
@@ -21,60 +28,91 @@ func Schema(ctx context.Context, on *db.DB, files fs.FS) (subject Subject, usabl
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
 	gap, err := migrate.Compare(ctx, on, files)
-	mistakes := schemaMistakes(gap, err)
-	answers := err == nil || db.MayNotRead(err)
+	if db.MayNotRead(err) {
+		err = nil // a worker's role; the other subjects find missing tables
+	}
 	return Subject{"schema", func(ctx context.Context) ([]Mistake, error) {
-		if !answers {
-			return mistakes, nil
-		}
-		found, err := serverMistakes(ctx, on)
-		return append(found, mistakes...), err
-	}}, answers && len(gap.Missing) == 0
+		facts, err := serverFacts(ctx, on, schemaFact{gap: gap, err: err})
+		mistakes, _ := evaluate(ctx, facts, schemaFindings) // where never fails
+		return mistakes, err
+	}}, err == nil && len(gap.Missing) == 0
 }
 
-// serverMistakes finds a server that takes no writes, and settings that can lose a commit.
-func serverMistakes(ctx context.Context, on *db.DB) (mistakes []Mistake, err error) {
-	switch err := on.RequirePrimary(ctx); {
-	case errors.As(err, new(*db.ReplicaError)):
-		mistakes = append(mistakes, Mistake{Place: "setting DATABASE_URL", Problem: "it leads to a read replica, where Herald can write nothing", Remedy: db.ReplicaRemedy})
-	case err != nil:
-		return nil, err
+// serverFacts adds what the server tells, if it answers.
+func serverFacts(ctx context.Context, on *db.DB, schema schemaFact) ([]schemaFact, error) {
+	if schema.err != nil {
+		return []schemaFact{schema}, nil
+	}
+	err := on.RequirePrimary(ctx)
+	schema.isReplica = errors.As(err, new(*db.ReplicaError))
+	facts := []schemaFact{schema}
+	if err != nil && !schema.isReplica {
+		return facts, err
 	}
 	lossy, err := on.LossyCommits(ctx)
-	for _, found := range lossy {
-		m := Mistake{Place: "setting synchronous_commit", Row: "of role " + found.Role, Problem: "it is off: a crash of the server can lose an event, or forget a sent message, which Herald then sends twice",
-			Remedy: "run `ALTER ROLE " + found.Role + " RESET synchronous_commit`, without and with IN DATABASE"}
-		if found.Role == "" {
-			m.Row, m.Remedy = "", "switch it on for Herald's role and database, and leave it out of DATABASE_URL; its value comes from: "+found.Source
-		}
-		mistakes = append(mistakes, m)
+	for _, commit := range lossy {
+		facts = append(facts, schemaFact{lossy: &commit})
 	}
-	return mistakes, err
+	return facts, err
 }
 
-func schemaMistakes(gap migrate.Gap, err error) []Mistake {
-	const place = "the schema"
-	var mistakes []Mistake
-	var inTheWay *migrate.SchemaError
-	switch {
-	case db.MayNotRead(err):
-		return nil // a worker's role; the other subjects find missing tables
-	case errors.As(err, &inTheWay):
-		return []Mistake{{Place: place, Problem: inTheWay.Problem, Remedy: inTheWay.Remedy}}
-	case db.LoginRefused(err):
-		return []Mistake{{Place: "setting DATABASE_URL", Problem: "the database refuses the login: " + unreachable(err), Remedy: db.ConnectRemedy(err)}}
-	case err != nil:
-		return []Mistake{{Place: "setting DATABASE_URL", Problem: "the database does not answer: " + unreachable(err), Remedy: db.ConnectRemedy(err)}}
-	case gap.Empty:
-		return []Mistake{{Place: place, Problem: "the database has no tables of Herald's", Remedy: migrateUp}}
-	case len(gap.Missing) > 0:
-		mistakes = append(mistakes, Mistake{Place: place, Problem: fmt.Sprintf("it is behind this build by %d migrations, the first is %s", len(gap.Missing), gap.Missing[0]), Remedy: migrateUp})
+const (
+	databaseSetting = "setting DATABASE_URL"
+	lossySetting    = "setting synchronous_commit"
+	lossyCommits    = "it is off: a crash of the server can lose an event, or forget a sent message, which Herald then sends twice"
+	schemaPlace     = "the schema"
+	migrateUp       = "run `starter migrate up`"
+)
+
+var schemaFindings = []finding[[]schemaFact]{
+	{place: databaseSetting, find: where(func(f schemaFact) bool { return f.isReplica }),
+		problem: "it leads to a read replica, where Herald can write nothing",
+		remedy:  db.ReplicaRemedy},
+	{place: lossySetting, find: where(func(f schemaFact) bool { return f.lossy != nil && f.lossy.Role == "" }),
+		problem: lossyCommits,
+		remedy:  "switch it on for Herald's role and database, and leave it out of DATABASE_URL; its value comes from: $source"},
+	{place: lossySetting, row: "of role $role", find: where(func(f schemaFact) bool { return f.lossy != nil && f.lossy.Role != "" }),
+		problem: lossyCommits,
+		remedy:  "run `ALTER ROLE $role RESET synchronous_commit`, without and with IN DATABASE"},
+	{place: schemaPlace, find: where(schemaFact.isInTheWay),
+		problem: "$why",
+		remedy:  "$remedy"},
+	{place: databaseSetting, find: where(func(f schemaFact) bool { return f.err != nil && !f.isInTheWay() && db.LoginRefused(f.err) }),
+		problem: "the database refuses the login: $why",
+		remedy:  "$remedy"},
+	{place: databaseSetting, find: where(func(f schemaFact) bool { return f.err != nil && !f.isInTheWay() && !db.LoginRefused(f.err) }),
+		problem: "the database does not answer: $why",
+		remedy:  "$remedy"},
+	{place: schemaPlace, find: where(func(f schemaFact) bool { return f.err == nil && f.gap.Empty }),
+		problem: "the database has no tables of Herald's",
+		remedy:  migrateUp},
+	{place: schemaPlace, find: where(func(f schemaFact) bool { return !f.gap.Empty && len(f.gap.Missing) > 0 }),
+		problem: "it is behind this build by $missing migrations, the first is $first",
+		remedy:  migrateUp},
+	{place: schemaPlace, find: where(func(f schemaFact) bool { return len(f.gap.Ahead) > 0 }),
+		problem: "it is ahead of this build, which does not know version $last",
+		remedy:  "run a build that knows it, or revert the migration with the newer build: `starter migrate down`"},
+}
+
+func (f schemaFact) isInTheWay() bool { return errors.As(f.err, new(*migrate.SchemaError)) }
+
+func (f schemaFact) args() args {
+	a := args{"missing": strconv.Itoa(len(f.gap.Missing))}
+	if len(f.gap.Missing) > 0 {
+		a["first"] = f.gap.Missing[0]
 	}
-	if len(gap.Ahead) > 0 {
-		mistakes = append(mistakes, Mistake{Place: place, Problem: fmt.Sprintf("it is ahead of this build, which does not know version %d", gap.Ahead[len(gap.Ahead)-1]),
-			Remedy: "run a build that knows it, or revert the migration with the newer build: `starter migrate down`"})
+	if known := len(f.gap.Ahead); known > 0 {
+		a["last"] = strconv.FormatInt(f.gap.Ahead[known-1], 10)
 	}
-	return mistakes
+	if f.lossy != nil {
+		a["role"], a["source"] = f.lossy.Role, f.lossy.Source
+	}
+	if refused, is := errors.AsType[*migrate.SchemaError](f.err); is {
+		a["why"], a["remedy"] = refused.Problem, refused.Remedy
+	} else if f.err != nil {
+		a["why"], a["remedy"] = unreachable(f.err), db.ConnectRemedy(f.err)
+	}
+	return a
 }
 
 // unreachable returns a short reason why the database did not answer. The driver's error would show

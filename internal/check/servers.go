@@ -3,9 +3,9 @@ package check
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -29,124 +29,203 @@ type Engine struct {
 	Sources   []relay.Source // the sources whose pollers should run
 }
 
-const (
-	temporalPlace = "Temporal"
-	brokerPlace   = "RabbitMQ"
-)
+const temporalPlace = "Temporal"
+
+// engineState holds the answers of Temporal. It reads pollers and task queues once, when a finding needs
+// them.
+type engineState struct {
+	Engine
+	pollers func() (operate.Pollers, error)
+	queues  func() (queues, error)
+}
+
+// queues are the task queues that need a worker.
+type queues struct {
+	needed int
+	idle   []args // the queues without one
+}
 
 // Temporal checks that Temporal answers, that the namespace, the search attributes and the sweep's
 // schedule exist, and that pollers and workers run.
 func Temporal(db *db.DB, e Engine) Subject {
 	return Subject{"temporal", func(ctx context.Context) ([]Mistake, error) {
 		if e.Launcher == nil {
-			return []Mistake{{Place: "setting TEMPORAL_ADDRESS", Problem: e.Problem.Error(), Remedy: "start Temporal, or set TEMPORAL_ADDRESS to its address"}}, nil
+			return evaluate(ctx, []requestFact{{err: e.Problem, isOutOfReach: true}}, requestFindings)
 		}
-		mistakes, err := inTurn(ctx, e.searchAttributes, e.sweep, e.pollers, func(ctx context.Context) ([]Mistake, error) { return e.workers(ctx, db) })
-		if err != nil {
-			mistakes = append(mistakes, e.failed(err))
+		mistakes, err := evaluate(ctx, engineState{
+			Engine:  e,
+			pollers: sync.OnceValues(func() (operate.Pollers, error) { return operate.ReadPollers(ctx, e.Launcher, e.Sources) }),
+			queues:  sync.OnceValues(func() (queues, error) { return e.readQueues(ctx, db) }),
+		}, engineFindings)
+		if err == nil {
+			return mistakes, nil
 		}
-		return mistakes, nil
+		failures, err := evaluate(ctx, []requestFact{{namespace: e.Namespace, err: err}}, requestFindings)
+		return append(mistakes, failures...), err
 	}}
 }
 
-// Fairness checks that Temporal gives each aggregate its turn. It runs a short workflow at Temporal.
-func Fairness(e Engine) Subject {
-	return Subject{"fairness", func(ctx context.Context) ([]Mistake, error) {
-		if e.Launcher == nil {
-			return nil, &skipError{"Temporal is out of reach"}
-		}
-		fair, err := e.Launcher.IsFair(ctx)
-		if err != nil {
-			return nil, &skipError{err.Error()}
-		}
-		if fair {
-			return nil, nil
-		}
-		return []Mistake{{Place: temporalPlace, Row: "fairness", Problem: "it is switched off: many deliveries of one aggregate delay the deliveries of all others",
-			Remedy: "set matching.enableFairness, or matching.autoEnableV2, to true in the server's dynamic configuration; a server of 1.32 has both off by default", advice: true}}, nil
-	}}
+var engineFindings = []finding[engineState]{
+	{place: temporalPlace, row: "search attributes $names", byWorker: true, find: engineState.searchAttributes,
+		problem: "the namespace $namespace does not have them, and without them no workflow starts",
+		remedy:  "start a worker, which adds them; if it may not, as on Temporal Cloud, add them by hand as keywords"},
+	{place: temporalPlace, row: "schedule $id", byWorker: true, find: sweep(func(scheduled, _ bool) bool { return !scheduled }),
+		problem: "there is no such schedule, so nobody looks for lost workflows",
+		remedy:  "start a worker that serves events, which creates it"},
+	{place: temporalPlace, row: "schedule $id", find: sweep(func(_, paused bool) bool { return paused }),
+		problem: "it is paused, so nobody looks for lost workflows",
+		remedy:  "unpause it in the Temporal Web UI"},
+	{place: temporalPlace, row: "poller $id", find: pollers(isPaused),
+		problem: "it is paused: events stay in the outbox",
+		remedy:  "after the maintenance, run `starter poller resume`"},
+	{place: temporalPlace, row: "poller $id",
+		find:    pollers(func(s operate.PollerStatus) bool { return s != operate.PollerRunning && !isPaused(s) }),
+		problem: "it does not run ($status): events stay in the outbox",
+		remedy:  "run `starter poller start`"},
+	{place: temporalPlace, row: "workers", noWorker: true, find: engineState.noWorker,
+		problem: "no worker runs: no event is handled and nothing is sent",
+		remedy:  "start one: `worker`. It also creates what it needs in Temporal and RabbitMQ"},
+	{place: temporalPlace, row: "task queue $queue", find: engineState.idleQueues,
+		problem: "its tasks wait: $why",
+		remedy:  "start a worker, without flags or with --events and with --channels for all routed channels"},
 }
 
-// failed describes a failed call to Temporal.
-func (e Engine) failed(err error) Mistake {
-	var namespace *serviceerror.NamespaceNotFound
-	switch {
-	case errors.As(err, &namespace):
-		return Mistake{Place: "setting TEMPORAL_NAMESPACE", Row: e.Namespace, Problem: "Temporal has no such namespace", Remedy: "create it, or set TEMPORAL_NAMESPACE to an existing namespace"}
-	case errors.As(err, new(*serviceerror.PermissionDenied)):
-		return Mistake{Place: temporalPlace, Row: "namespace " + e.Namespace, Problem: err.Error(), Remedy: "grant this right to the identity of TEMPORAL_API_KEY or of the certificate"}
-	default:
-		return Mistake{Place: temporalPlace, Row: "namespace " + e.Namespace, Problem: "the request failed: " + err.Error(), Remedy: "see Temporal's log, then check again"}
-	}
+// requestFact is a request to Temporal that failed.
+type requestFact struct {
+	namespace    string
+	err          error
+	isOutOfReach bool
 }
 
-func (e Engine) searchAttributes(ctx context.Context) (mistakes []Mistake, err error) {
-	missing, err := launch.MissingSearchAttributes(ctx, e.Launcher.Client, e.Namespace)
-	if len(missing) > 0 {
-		mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "search attributes " + strings.Join(missing, ", "), Problem: "the namespace " + e.Namespace + " does not have them, and without them no workflow starts",
-			Remedy: "start a worker, which adds them; if it may not, as on Temporal Cloud, add them by hand as keywords", byWorker: true})
-	}
-	return mistakes, err
+var requestFindings = []finding[[]requestFact]{
+	{place: "setting TEMPORAL_ADDRESS", find: where(func(f requestFact) bool { return f.isOutOfReach }),
+		problem: "$why",
+		remedy:  "start Temporal, or set TEMPORAL_ADDRESS to its address"},
+	{place: "setting TEMPORAL_NAMESPACE", row: "$namespace", find: where(requestFact.lacksNamespace),
+		problem: "Temporal has no such namespace",
+		remedy:  "create it, or set TEMPORAL_NAMESPACE to an existing namespace"},
+	{place: temporalPlace, row: "namespace $namespace", find: where(requestFact.lacksRight),
+		problem: "$why",
+		remedy:  "grant this right to the identity of TEMPORAL_API_KEY or of the certificate"},
+	{place: temporalPlace, row: "namespace $namespace",
+		find:    where(func(f requestFact) bool { return !f.isOutOfReach && !f.lacksNamespace() && !f.lacksRight() }),
+		problem: "the request failed: $why",
+		remedy:  "see Temporal's log, then check again"},
 }
 
-func (e Engine) sweep(ctx context.Context) ([]Mistake, error) {
-	scheduled, paused, err := e.Launcher.SweepSchedule(ctx)
-	row := "schedule " + workflows.SweepID(e.Launcher.Prefix)
-	switch {
-	case err != nil:
+func (f requestFact) lacksNamespace() bool {
+	return errors.As(f.err, new(*serviceerror.NamespaceNotFound))
+}
+
+func (f requestFact) lacksRight() bool { return errors.As(f.err, new(*serviceerror.PermissionDenied)) }
+
+func (f requestFact) args() args { return args{"namespace": f.namespace, "why": f.err.Error()} }
+
+func (s engineState) searchAttributes(ctx context.Context) ([]args, error) {
+	missing, err := launch.MissingSearchAttributes(ctx, s.Launcher.Client, s.Namespace)
+	if len(missing) == 0 {
 		return nil, err
-	case !scheduled:
-		return []Mistake{{Place: temporalPlace, Row: row, Problem: "there is no such schedule, so nobody looks for lost workflows", Remedy: "start a worker that serves events, which creates it", byWorker: true}}, nil
-	case paused:
-		return []Mistake{{Place: temporalPlace, Row: row, Problem: "it is paused, so nobody looks for lost workflows", Remedy: "unpause it in the Temporal Web UI"}}, nil
-	default:
-		return nil, nil
+	}
+	return []args{{"names": strings.Join(missing, ", "), "namespace": s.Namespace}}, err
+}
+
+func sweep(is func(scheduled, paused bool) bool) find[engineState] {
+	return func(s engineState, ctx context.Context) ([]args, error) {
+		scheduled, paused, err := s.Launcher.SweepSchedule(ctx)
+		if err != nil || !is(scheduled, paused) {
+			return nil, err
+		}
+		return []args{{"id": workflows.SweepID(s.Launcher.Prefix)}}, nil
 	}
 }
 
-func (e Engine) pollers(ctx context.Context) (mistakes []Mistake, err error) {
-	pollers, err := operate.ReadPollers(ctx, e.Launcher, e.Sources)
-	if err != nil {
+// pollers finds pollers in a status.
+func pollers(is func(operate.PollerStatus) bool) find[engineState] {
+	return func(s engineState, _ context.Context) (found []args, err error) {
+		read, err := s.pollers()
+		for _, poller := range read.Pollers {
+			if is(poller.Status) {
+				found = append(found, args{"id": poller.ID, "status": string(poller.Status)})
+			}
+		}
+		return found, err
+	}
+}
+
+func isPaused(s operate.PollerStatus) bool {
+	return s == operate.PollerPaused || s == operate.PollerPausing
+}
+
+func (s engineState) noWorker(context.Context) ([]args, error) {
+	read, err := s.queues()
+	if err != nil || len(read.idle) < read.needed {
 		return nil, err
 	}
-	for _, poller := range pollers.Pollers {
-		switch poller.Status {
-		case operate.PollerRunning:
-		case operate.PollerPaused, operate.PollerPausing:
-			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "poller " + poller.ID, Problem: "it is paused: events stay in the outbox", Remedy: "after the maintenance, run `starter poller resume`"})
-		default:
-			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "poller " + poller.ID, Problem: fmt.Sprintf("it does not run (%s): events stay in the outbox", poller.Status), Remedy: "run `starter poller start`"})
-		}
-	}
-	return few(mistakes), nil
+	return []args{{}}, nil
 }
 
-// workers finds task queues without workers: the queue of the events, and the queue of each routed
-// channel.
-func (e Engine) workers(ctx context.Context, db *db.DB) (mistakes []Mistake, err error) {
-	queues := []string{workflows.EventsQueue(e.Launcher.Prefix)}
+func (s engineState) idleQueues(context.Context) ([]args, error) {
+	read, err := s.queues()
+	if err != nil || len(read.idle) == read.needed {
+		return nil, err // noWorker finds it
+	}
+	return read.idle, nil
+}
+
+// readQueues reads which task queues have no worker, of the queue of the events and the queue of each
+// routed channel.
+func (e Engine) readQueues(ctx context.Context, db *db.DB) (found queues, err error) {
+	names := []string{workflows.EventsQueue(e.Launcher.Prefix)}
 	routes, err := report.Reader{Pool: db.Pool}.Routes(ctx)
 	if err != nil {
 		routes = nil // other subjects report the database's mistakes
 	}
 	for _, name := range notification.Channels() {
 		if slices.ContainsFunc(routes, func(route report.Route) bool { return route.Channel == name }) {
-			queues = append(queues, workflows.ChannelQueue(e.Launcher.Prefix, name))
+			names = append(names, workflows.ChannelQueue(e.Launcher.Prefix, name))
 		}
 	}
-	for _, queue := range queues {
+	found.needed = len(names)
+	for _, queue := range names {
 		serving, err := launch.WorkersOf(ctx, e.Launcher.Client, e.Namespace, queue)
 		if err != nil {
-			return mistakes, err
+			return found, err
 		}
 		if serving.Running() == 0 {
-			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "task queue " + queue, Problem: "its tasks wait: " + serving.Absent(queue, time.Now()), Remedy: "start a worker, without flags or with --events and with --channels for all routed channels"})
+			found.idle = append(found.idle, args{"queue": queue, "why": serving.Absent(queue, time.Now())})
 		}
 	}
-	if len(mistakes) == len(queues) {
-		return []Mistake{{Place: temporalPlace, Row: "workers", Problem: "no worker runs: no event is handled and nothing is sent", Remedy: "start one: `worker`. It also creates what it needs in Temporal and RabbitMQ", noWorker: true}}, nil
+	return found, nil
+}
+
+// Fairness checks that Temporal gives each aggregate its turn. It runs a short workflow at Temporal.
+func Fairness(e Engine) Subject { return subject("fairness", e, fairnessFindings) }
+
+var fairnessFindings = []finding[Engine]{
+	{place: temporalPlace, row: "fairness", advice: true, find: Engine.unfair,
+		problem: "it is switched off: many deliveries of one aggregate delay the deliveries of all others",
+		remedy: "set matching.enableFairness, or matching.autoEnableV2, to true in the server's dynamic configuration; " +
+			"a server of 1.32 has both off by default"},
+}
+
+func (e Engine) unfair(ctx context.Context) ([]args, error) {
+	if e.Launcher == nil {
+		return nil, &skipError{"Temporal is out of reach"}
 	}
-	return mistakes, nil
+	fair, err := e.Launcher.IsFair(ctx)
+	if err != nil {
+		return nil, &skipError{err.Error()}
+	}
+	if fair {
+		return nil, nil
+	}
+	return []args{{}}, nil
+}
+
+// brokerFact is a part of the topology that differs, or why RabbitMQ did not answer.
+type brokerFact struct {
+	rabbitmq.Flaw
+	silence string
 }
 
 // Broker checks that RabbitMQ answers, and that the exchange and the queues exist with the settings
@@ -161,17 +240,28 @@ func Broker(db *db.DB, url string) Subject {
 		}
 		flaws, err := rabbitmq.Flaws(ctx, url, types)
 		if err != nil {
-			return []Mistake{{Place: "setting RABBITMQ_URL", Problem: "RabbitMQ cannot be reached: " + rabbitmq.Cause(err), Remedy: "start RabbitMQ, or set RABBITMQ_URL to its address, with a user that may use the vhost"}}, nil
+			return evaluate(ctx, []brokerFact{{silence: rabbitmq.Cause(err)}}, brokerFindings)
 		}
-		var missing, differing []Mistake
+		var facts []brokerFact
 		for _, flaw := range flaws {
-			if flaw.Differ == "" {
-				missing = append(missing, Mistake{Place: brokerPlace, Row: flaw.Name, Problem: "it is missing", Remedy: "start a worker, which declares it when it connects", byWorker: true})
-				continue
-			}
-			differing = append(differing, Mistake{Place: brokerPlace, Row: flaw.Name, Problem: "it exists with other settings than Herald's, and may lose messages: " + flaw.Differ,
-				Remedy: "empty and delete it (rabbitmqctl delete_queue, or the management page); a worker creates it anew"})
+			facts = append(facts, brokerFact{Flaw: flaw})
 		}
-		return append(few(differing), few(missing)...), nil
+		return evaluate(ctx, facts, brokerFindings)
 	}}
+}
+
+var brokerFindings = []finding[[]brokerFact]{
+	{place: "setting RABBITMQ_URL", find: where(func(f brokerFact) bool { return f.silence != "" }),
+		problem: "RabbitMQ cannot be reached: $silence",
+		remedy:  "start RabbitMQ, or set RABBITMQ_URL to its address, with a user that may use the vhost"},
+	{place: "RabbitMQ", row: "$name", find: where(func(f brokerFact) bool { return f.Differ != "" }),
+		problem: "it exists with other settings than Herald's, and may lose messages: $differ",
+		remedy:  "empty and delete it (rabbitmqctl delete_queue, or the management page); a worker creates it anew"},
+	{place: "RabbitMQ", row: "$name", byWorker: true, find: where(func(f brokerFact) bool { return f.silence == "" && f.Differ == "" }),
+		problem: "it is missing",
+		remedy:  "start a worker, which declares it when it connects"},
+}
+
+func (f brokerFact) args() args {
+	return args{"name": f.Name, "differ": f.Differ, "silence": f.silence}
 }

@@ -2,9 +2,9 @@ package check
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"herald/internal/db"
@@ -30,21 +30,30 @@ func Lifecycle(db *db.DB, sources []relay.Source) []Subject {
 	if slices.ContainsFunc(sources, relay.Source.IsLifecycle) {
 		return nil
 	}
-	return []Subject{{"lifecycle", func(ctx context.Context) ([]Mistake, error) {
-		written, err := relay.On(db).WritesLifecycle(ctx)
-		if err != nil || !written {
-			return nil, err
-		}
-		return []Mistake{{
-			Place: "lifecycle_event", Problem: "triggers write it, but OUTBOX_SOURCES has no source lifecycle that sends its rows",
-			Remedy: "add the source, or drop the triggers as docs/lifecycle.md says",
-		}}, nil
-	}}}
+	return []Subject{subject("lifecycle", &survey{db: db}, []finding[*survey]{
+		{place: "lifecycle_event", find: unsentLifecycle,
+			problem: "triggers write it, but OUTBOX_SOURCES has no source lifecycle that sends its rows",
+			remedy:  "add the source, or drop the triggers as docs/lifecycle.md says"},
+	})}
+}
+
+func unsentLifecycle(s *survey, ctx context.Context) ([]args, error) {
+	written, err := relay.On(s.db).WritesLifecycle(ctx)
+	if err != nil || !written {
+		return nil, err
+	}
+	return []args{{}}, nil
+}
+
+// sourceFact is something that an outbox lacks, or why its database cannot be read.
+type sourceFact struct {
+	source  relay.Source
+	lacking dialects.Finding
+	unread  string
 }
 
 func sourceOf(config relay.Source) Subject {
-	place := "source " + config.Name
-	return Subject{place, func(ctx context.Context) ([]Mistake, error) {
+	return Subject{"source " + config.Name, func(ctx context.Context) ([]Mistake, error) {
 		ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 		defer cancel()
 		table, err := dialects.Open(ctx, config)
@@ -54,17 +63,30 @@ func sourceOf(config relay.Source) Subject {
 		defer table.Close()
 		lacking, err := table.Missing(ctx)
 		if err != nil {
-			return []Mistake{{
-				Place: place, Row: config.Table, Problem: "its database cannot be read: " + cause(err),
-				Remedy: "start it, or set the variable that `database_url_env:` names to its address",
-			}}, nil
+			return evaluate(ctx, []sourceFact{{source: config, unread: cause(err)}}, sourceFindings)
 		}
-		var mistakes []Mistake
+		var facts []sourceFact
 		for _, finding := range lacking {
-			mistakes = append(mistakes, Mistake{Place: place, Row: config.Table, Problem: finding.What, Remedy: finding.Remedy})
+			facts = append(facts, sourceFact{source: config, lacking: finding})
 		}
-		return mistakes, nil
+		return evaluate(ctx, facts, sourceFindings)
 	}}
+}
+
+var sourceFindings = []finding[[]sourceFact]{
+	{place: "source $source", row: "$table", find: where(func(f sourceFact) bool { return f.unread != "" }),
+		problem: "its database cannot be read: $unread",
+		remedy:  "start it, or set the variable that `database_url_env:` names to its address"},
+	{place: "source $source", row: "$table", find: where(func(f sourceFact) bool { return f.unread == "" }),
+		problem: "$what",
+		remedy:  "$remedy"},
+}
+
+func (f sourceFact) args() args {
+	return args{
+		"source": f.source.Name, "table": f.source.Table, "unread": f.unread,
+		"what": f.lacking.What, "remedy": f.lacking.Remedy,
+	}
 }
 
 // Brokers describes Kafka topics.
@@ -81,30 +103,73 @@ func Topics(db *db.DB, brokers Brokers, sources []relay.Source) []Subject {
 		return nil
 	}
 	return []Subject{{"topics", func(ctx context.Context) ([]Mistake, error) {
-		mistakes, missing := fixedTopics(ctx, brokers, sources)
-		for _, source := range sources {
-			topics, err := relay.On(db).RestingTopics(ctx, source.Name)
-			if err != nil {
-				return nil, err
-			}
-			for _, topic := range topics {
-				if missing[topic.Topic] != "" {
-					continue // fixedTopics reports it
-				}
-				mistakes = append(mistakes, Mistake{
-					Place: "topic " + topic.Topic, Row: "of source " + source.Name, Problem: "it has taken no record for " + topic.Since.Round(time.Second).String() + ": " + topic.Error,
-					Remedy: "create the topic, grant Herald the right to write it, or correct kafka.topic in the file of OUTBOX_SOURCES; its rows wait meanwhile",
-				})
-			}
-		}
-		return mistakes, nil
+		facts := fixedTopics(ctx, brokers, sources)
+		facts, err := addResting(ctx, db, facts, sources)
+		mistakes, _ := evaluate(ctx, facts, topicFindings) // where never fails
+		return mistakes, err
 	}}}
 }
 
-// fixedTopics finds topics that do not exist, before a row waits for them, and topics that can lose
-// records or soon take none. It cannot check a topic whose name depends on the row: such a topic is
-// found while it rests.
-func fixedTopics(ctx context.Context, brokers Brokers, sources []relay.Source) (mistakes []Mistake, missing map[string]string) {
+// topicFact is a topic of a source, or why the brokers did not answer.
+type topicFact struct {
+	silence        string
+	name, source   string
+	missing        string // why it is not there; empty: it is
+	copies         relay.TopicCopies
+	known          bool   // whether copies are
+	since, refusal string // of a topic that takes no record
+}
+
+const (
+	topicPlace, topicRow = "topic $topic", "of source $source"
+	moreCopies           = "give it 3 replicas (kafka-reassign-partitions) and min.insync.replicas=2 (kafka-configs)"
+)
+
+var topicFindings = []finding[[]topicFact]{
+	{place: "setting KAFKA_BROKERS", find: where(func(t topicFact) bool { return t.silence != "" }),
+		problem: "the brokers did not list their topics: $silence",
+		remedy:  "start Kafka, or set KAFKA_BROKERS to their address"},
+	{place: topicPlace, row: topicRow, advice: true, find: where(func(t topicFact) bool { return t.known && t.copies.MinInSync == 0 }),
+		problem: "its min.insync.replicas cannot be read: $refused",
+		remedy:  "grant Herald DescribeConfigs on the topic"},
+	{place: topicPlace, row: topicRow, find: where(topicFact.isBrittle),
+		problem: "it takes no record while a single broker is down: min.insync.replicas is $min, for $replicas replicas",
+		remedy:  moreCopies},
+	{place: topicPlace, row: topicRow, advice: true, find: where(topicFact.isUnconfirmed),
+		problem: "Kafka confirms a record that only one broker has: min.insync.replicas is 1, for $replicas replicas",
+		remedy:  moreCopies},
+	{place: topicPlace, row: topicRow, find: where(func(t topicFact) bool { return t.missing != "" }),
+		problem: "the brokers do not have it, or do not show it to Herald: $missing",
+		remedy: "run `starter source migrate $source --topics`, grant Herald the right to write it, " +
+			"or correct kafka.topic in the file of OUTBOX_SOURCES"},
+	{place: topicPlace, row: topicRow, find: where(func(t topicFact) bool { return t.copies.MinInSync > t.copies.InSync }),
+		problem: "it takes no record: $insync of $replicas replicas are in sync, and min.insync.replicas is $min",
+		remedy:  "start the brokers that are down, or " + moreCopies},
+	{place: topicPlace, row: topicRow, find: where(func(t topicFact) bool { return t.since != "" }),
+		problem: "it has taken no record for $since: $refusal",
+		remedy: "create the topic, grant Herald the right to write it, or correct kafka.topic in the file of OUTBOX_SOURCES; " +
+			"its rows wait meanwhile"},
+}
+
+// isBrittle reports whether no broker may be down.
+func (t topicFact) isBrittle() bool {
+	return t.copies.Replicas > 1 && t.copies.MinInSync == t.copies.Replicas && t.copies.InSync == t.copies.Replicas
+}
+
+// isUnconfirmed reports whether one broker may have a record that the others lack.
+func (t topicFact) isUnconfirmed() bool { return t.copies.MinInSync == 1 && t.copies.InSync > 0 }
+
+func (t topicFact) args() args {
+	return args{
+		"silence": t.silence, "topic": t.name, "source": t.source, "missing": t.missing, "since": t.since, "refusal": t.refusal,
+		"min": strconv.Itoa(t.copies.MinInSync), "insync": strconv.Itoa(t.copies.InSync), "replicas": strconv.Itoa(t.copies.Replicas),
+		"refused": t.copies.Refused,
+	}
+}
+
+// fixedTopics asks for the topics of the sources, before a row waits for them. It cannot ask for a topic
+// whose name depends on the row: such a topic is found while it rests.
+func fixedTopics(ctx context.Context, brokers Brokers, sources []relay.Source) (facts []topicFact) {
 	sourceOf := map[string]string{}
 	for _, source := range sources {
 		if topic, fixed := source.Kafka.FixedTopic(); fixed {
@@ -112,7 +177,7 @@ func fixedTopics(ctx context.Context, brokers Brokers, sources []relay.Source) (
 		}
 	}
 	if brokers == nil || len(sourceOf) == 0 {
-		return nil, nil
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
@@ -123,38 +188,31 @@ func fixedTopics(ctx context.Context, brokers Brokers, sources []relay.Source) (
 		copies, err = brokers.TopicCopies(ctx, topics)
 	}
 	if err != nil {
-		return []Mistake{{Place: "setting KAFKA_BROKERS", Problem: "the brokers did not list their topics: " + cause(err), Remedy: "start Kafka, or set KAFKA_BROKERS to their address"}}, missing
+		return []topicFact{{silence: cause(err)}}
 	}
 	for _, topic := range topics {
-		place := Mistake{Place: "topic " + topic, Row: "of source " + sourceOf[topic]}
-		if missing[topic] != "" {
-			place.Problem = "the brokers do not have it, or do not show it to Herald: " + missing[topic]
-			place.Remedy = fmt.Sprintf("run `starter source migrate %s --topics`, grant Herald the right to write it, or correct kafka.topic in the file of OUTBOX_SOURCES", sourceOf[topic])
-			mistakes = append(mistakes, place)
-		} else if found, known := copies[topic]; known {
-			mistakes = append(mistakes, place.ofCopies(found)...)
+		fact := topicFact{name: topic, source: sourceOf[topic], missing: missing[topic]}
+		if fact.missing == "" {
+			fact.copies, fact.known = copies[topic]
 		}
+		facts = append(facts, fact)
 	}
-	return mistakes, missing
+	return facts
 }
 
-// ofCopies returns a mistake if the topic takes no records, may soon take none, or can lose records.
-func (m Mistake) ofCopies(found relay.TopicCopies) []Mistake {
-	const more = "give it 3 replicas (kafka-reassign-partitions) and min.insync.replicas=2 (kafka-configs)"
-	switch {
-	case found.MinInSync == 0:
-		m.Problem, m.Remedy, m.advice = "its min.insync.replicas cannot be read: "+found.Refused, "grant Herald DescribeConfigs on the topic", true
-	case found.MinInSync > found.InSync:
-		m.Problem = fmt.Sprintf("it takes no record: %d of %d replicas are in sync, and min.insync.replicas is %d", found.InSync, found.Replicas, found.MinInSync)
-		m.Remedy = "start the brokers that are down, or " + more
-	case found.Replicas > 1 && found.MinInSync == found.Replicas:
-		m.Problem = fmt.Sprintf("it takes no record while a single broker is down: min.insync.replicas is %d, for %d replicas", found.MinInSync, found.Replicas)
-		m.Remedy = more
-	case found.MinInSync == 1:
-		m.Problem = fmt.Sprintf("Kafka confirms a record that only one broker has: min.insync.replicas is 1, for %d replicas", found.Replicas)
-		m.Remedy, m.advice = more, true
-	default:
-		return nil
+// addResting adds the topics for which rows wait, unless they are known to be missing.
+func addResting(ctx context.Context, db *db.DB, facts []topicFact, sources []relay.Source) ([]topicFact, error) {
+	for _, source := range sources {
+		topics, err := relay.On(db).RestingTopics(ctx, source.Name)
+		if err != nil {
+			return facts, err
+		}
+		for _, topic := range topics {
+			if !slices.ContainsFunc(facts, func(f topicFact) bool { return f.name == topic.Topic && f.missing != "" }) {
+				since := topic.Since.Round(time.Second).String()
+				facts = append(facts, topicFact{name: topic.Topic, source: source.Name, since: since, refusal: topic.Error})
+			}
+		}
 	}
-	return []Mistake{m}
+	return facts, nil
 }

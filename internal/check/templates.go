@@ -48,7 +48,7 @@ func (s *survey) templates(ctx context.Context) ([]Mistake, error) {
 	if err != nil {
 		return nil, err
 	}
-	return look(ctx, t, templateFindings)
+	return evaluate(ctx, t, templateFindings)
 }
 
 type templates struct {
