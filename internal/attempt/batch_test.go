@@ -2,7 +2,9 @@ package attempt_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,7 +49,8 @@ func TestHasRemainingRows(t *testing.T) {
 		first, last int
 		want        bool
 	}{{0, 9, true}, {0, 3, false}, {2, 4, true}, {4, 4, true}, {9, 9, false}, {5, 5, false}} {
-		require.Equal(t, tt.want, roomtest.Must(attempt.On(s).HasRemainingRows(t.Context(), "evt-1", notification.Email, notification.IDRange{First: id(tt.first), Last: id(tt.last)}))(t), fmt.Sprint(tt.first, tt.last))
+		require.Equal(t, tt.want, roomtest.Must(attempt.On(s).HasRemainingRows(t.Context(), "evt-1", notification.Email,
+			notification.IDRange{First: id(tt.first), Last: id(tt.last)}))(t), fmt.Sprint(tt.first, tt.last))
 	}
 }
 
@@ -58,7 +61,8 @@ func TestHasRemainingRowsReadsNoFurther(t *testing.T) {
 	s := failedMails(t, 10_000)
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	listening, asked := roomtest.Heard(t, s)
-	require.False(t, roomtest.Must(attempt.On(listening).HasRemainingRows(t.Context(), "evt-1", notification.Email, notification.IDRange{First: 1, Last: 100}))(t))
+	require.False(t, roomtest.Must(attempt.On(listening).HasRemainingRows(t.Context(), "evt-1", notification.Email,
+		notification.IDRange{First: 1, Last: 100}))(t))
 	require.Len(t, asked.All, 1)
 	require.Less(t, roomtest.BlocksOf(t, s, asked.All[0]), 20)
 }
@@ -69,13 +73,16 @@ func TestReopenFailed(t *testing.T) {
 
 	s := roomtest.LargeEvent(t)
 	postgrestest.Exec(t, s, "UPDATE notification SET status = 'FAILED', last_error = 'refused' WHERE delivery_id = $1", roomtest.StaffMail(4))
-	postgrestest.Exec(t, s, "UPDATE notification SET status = 'FAILED', last_error = 'bounced', sent_at = now(), receipt_failed = true WHERE delivery_id = $1", roomtest.StaffMail(6))
+	postgrestest.Exec(t, s,
+		"UPDATE notification SET status = 'FAILED', last_error = 'bounced', sent_at = now(), receipt_failed = true WHERE delivery_id = $1",
+		roomtest.StaffMail(6))
 	part := notification.Part{EventID: "evt-1", Lane: roomtest.MailLane}
 	part.IDs.Last = postgrestest.Get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", roomtest.StaffMail(2))
 
 	for ; part.IDs != (notification.IDRange{}); part.IDs = (notification.IDRange{}) {
 		require.NoError(t, attempt.On(s).ReopenFailed(t.Context(), part))
-		require.Equal(t, []string{roomtest.StaffMail(4), roomtest.StaffMail(6)}, postgrestest.List(t, s, "SELECT delivery_id FROM notification WHERE status = 'FAILED' ORDER BY id"))
+		require.Equal(t, []string{roomtest.StaffMail(4), roomtest.StaffMail(6)},
+			postgrestest.List(t, s, "SELECT delivery_id FROM notification WHERE status = 'FAILED' ORDER BY id"))
 	}
 	require.NoError(t, attempt.On(s).ReopenFailed(t.Context(), part), "the whole lane")
 	require.Equal(t, []string{roomtest.StaffMail(6)}, postgrestest.List(t, s, "SELECT delivery_id FROM notification WHERE status = 'FAILED'"))
@@ -85,7 +92,8 @@ func TestReopenFailed(t *testing.T) {
 func failedMails(t *testing.T, n int) *db.DB {
 	t.Helper()
 	s := postgrestest.New(t)
-	roomtest.Plant(t, s, n, map[string]string{"event_id": "'evt-1'", "status": "'FAILED'", "last_error": "'refused: 400'"})
+	roomtest.Plant(t, s, n, postgrestest.Delivery{Status: notification.Failed, LastError: "refused: 400"},
+		postgrestest.Expressions{"event_id": "'evt-1'"})
 	return s
 }
 
@@ -129,7 +137,8 @@ func TestClaimFailedOfManyBatches(t *testing.T) {
 
 	s := failedMails(t, 80)
 	roomtest.SideBySide(t, 8, func(batch int) error {
-		part := notification.Part{EventID: "evt-1", Lane: roomtest.MailLane, IDs: notification.IDRange{First: int64(batch*10 + 1), Last: int64(batch*10 + 10)}}
+		part := notification.Part{EventID: "evt-1", Lane: roomtest.MailLane,
+			IDs: notification.IDRange{First: int64(batch*10 + 1), Last: int64(batch*10 + 10)}}
 		return roomtest.ErrOfTwo(attempt.On(s).ClaimFailed(t.Context(), part, 25, 10))
 	})
 	require.Equal(t, 25, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE failed_child"))
@@ -144,7 +153,8 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 	group := []string{"d25000", "d25001", "d25002", "d25003", "d25004"}
 	part := notification.Part{EventID: roomtest.Event1.ID, Lane: roomtest.MailLane, IDs: notification.IDRange{First: 25_000, Last: 25_010}}
 	plan := func(s *db.DB) error {
-		return planner.On(s).SavePlan(t.Context(), roomtest.Event1, []notification.DecidedRecipient{roomtest.Decided("new", roomtest.Planned(notification.Email))})
+		return planner.On(s).SavePlan(t.Context(), roomtest.Event1,
+			[]notification.DecidedRecipient{roomtest.Decided("new", roomtest.Planned(notification.Email))})
 	}
 	tests := []struct {
 		name string
@@ -155,10 +165,13 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 		{name: "undelivered", ask: func(s *db.DB) error {
 			return roomtest.ErrOf(attempt.On(s).Undelivered(t.Context(), roomtest.Event1.ID, 10))
 		}},
-		{name: "undelivered of another event", ask: func(s *db.DB) error { return roomtest.ErrOf(attempt.On(s).Undelivered(t.Context(), "evt-9", 10)) }},
+		{name: "undelivered of another event", ask: func(s *db.DB) error {
+			return roomtest.ErrOf(attempt.On(s).Undelivered(t.Context(), "evt-9", 10))
+		}},
 		{name: "lanes", ask: func(s *db.DB) error { return roomtest.ErrOf(attempt.On(s).Lanes(t.Context(), roomtest.Event1.ID)) }},
 		{name: "next deliveries", ask: func(s *db.DB) error {
-			return roomtest.ErrOf(attempt.On(s).NextDeliveries(t.Context(), roomtest.Event1.ID, roomtest.MailLane, notification.IDRange{First: 25_001}, "", 10))
+			return roomtest.ErrOf(attempt.On(s).NextDeliveries(t.Context(), roomtest.Event1.ID, roomtest.MailLane,
+				notification.IDRange{First: 25_001}, "", 10))
 		}},
 		{name: "deliveries of a page", ask: func(s *db.DB) error {
 			return roomtest.ErrOfTwo(attempt.On(s).LaneDeliveries(t.Context(), part, notification.Pending, 10))
@@ -166,13 +179,17 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 		{name: "rest of a batch", ask: func(s *db.DB) error {
 			return roomtest.ErrOf(attempt.On(s).HasRemainingRows(t.Context(), roomtest.Event1.ID, notification.Email, part.IDs))
 		}},
-		{name: "failures of a batch", ask: func(s *db.DB) error { return roomtest.ErrOfTwo(attempt.On(s).ClaimFailed(t.Context(), part, 1000, 10)) }},
+		{name: "failures of a batch", ask: func(s *db.DB) error {
+			return roomtest.ErrOfTwo(attempt.On(s).ClaimFailed(t.Context(), part, 1000, 10))
+		}},
 		{name: "reopen failures", ask: func(s *db.DB) error { return attempt.On(s).ReopenFailed(t.Context(), part) }},
 		{name: "cancel a part", ask: func(s *db.DB) error {
-			return roomtest.ErrOfTwo(event.On(s).CancelPart(t.Context(), notification.Part{EventID: roomtest.Event1.ID, Lane: roomtest.MailLane}, notification.CancelledInTemporal, 5))
+			return roomtest.ErrOfTwo(event.On(s).CancelPart(t.Context(), notification.Part{EventID: roomtest.Event1.ID, Lane: roomtest.MailLane},
+				notification.CancelledInTemporal, 5))
 		}},
 		{name: "deliveries of a batch", ask: func(s *db.DB) error {
-			return roomtest.ErrOf(attempt.On(s).BatchDeliveries(t.Context(), roomtest.Event1.ID, notification.Email, notification.IDRange{First: 25_000, Last: 25_010}))
+			return roomtest.ErrOf(attempt.On(s).BatchDeliveries(t.Context(), roomtest.Event1.ID, notification.Email,
+				notification.IDRange{First: 25_000, Last: 25_010}))
 		}},
 		{name: "begin and end a group", ask: func(s *db.DB) error {
 			roomtest.BeginBatch(t, s, group)
@@ -180,10 +197,12 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 			return nil
 		}},
 	}
-	const broadcast = `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, strategy, priority, created_at, sent_at)
-		SELECT $1, 'T', 'RESTAURANT_USER', 'u' || i, 'EMAIL', $2::text || i, 'title', repeat('body', 50), $3::text, 'IMMEDIATE', 'NORMAL', now() - interval '1 hour', CASE $3 WHEN 'SENT' THEN now() END
-		FROM   generate_series(1, 30000) AS i`
+	broadcast := func(t *testing.T, s *db.DB, eventID, prefix string, status notification.Status) {
+		postgrestest.AddMany(t, s.Pool, 30_000, postgrestest.Delivery{
+			EventID: eventID, UserType: notification.RestaurantUser, Body: strings.Repeat("body", 50),
+			Status: status, CreatedAt: time.Now().Add(-time.Hour),
+		}, postgrestest.Expressions{"user_id": "'u' || i", "delivery_id": "'" + prefix + "' || i"})
+	}
 	for _, statistics := range []string{"of the broadcast", "of an empty table", "of a sent broadcast"} {
 		t.Run("statistics "+statistics, func(t *testing.T) {
 			t.Parallel()
@@ -191,17 +210,15 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 			s := postgrestest.New(t)
 			postgrestest.Exec(t, s, "ALTER TABLE notification SET (autovacuum_enabled = false)") // the statistics stay as they are
 			if statistics == "of a sent broadcast" {
-				postgrestest.Exec(t, s, broadcast, "evt-8", "before", "SENT")
+				broadcast(t, s, "evt-8", "before", notification.Sent)
 			}
 			postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
-			postgrestest.Exec(t, s, broadcast, roomtest.Event1.ID, "d", "PENDING")
+			broadcast(t, s, roomtest.Event1.ID, "d", notification.Pending)
 			if statistics == "of the broadcast" {
 				postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 			}
-			postgrestest.Exec(t, s, `
-				INSERT INTO recipient (user_type, user_id, email)
-				SELECT 'RESTAURANT_USER', 'u' || i, 'u' || i || '@example.com'
-				FROM   generate_series(1, 30000) AS i`)
+			postgrestest.AddMany(t, s.Pool, 30_000, postgrestest.Recipient{UserType: notification.RestaurantUser},
+				postgrestest.Expressions{"user_id": "'u' || i", "email": "'u' || i || '@example.com'"})
 			listening, asked := roomtest.Heard(t, s)
 			for _, tt := range tests {
 				asked.All = nil

@@ -26,7 +26,7 @@ func mailsTo(t *testing.T, n int) (*db.DB, []string) {
 	t.Helper()
 	s := roomtest.New(t)
 	roomtest.EmitEvent(t, s, "evt-1")
-	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
+	postgrestest.Add(t, s.Pool, postgrestest.Route{EventType: "RESERVATION_REQUESTED"})
 	var page []notification.DecidedRecipient
 	var ids []string
 	for i := range n {
@@ -34,14 +34,10 @@ func mailsTo(t *testing.T, n int) (*db.DB, []string) {
 		ids = append(ids, roomtest.StaffMail(i))
 	}
 	roomtest.SavePlan(t, s, page...)
-	postgrestest.Exec(t, s, `
-		INSERT INTO recipient (user_type, user_id, name, email)
-		SELECT user_type, user_id, 'name ' || user_id, user_id || '@example.com'
-		FROM   notification`)
-	postgrestest.Exec(t, s, `
-		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
-		SELECT 'RESTAURANT', '5', user_type, user_id, 'CHEF'
-		FROM   notification`)
+	postgrestest.AddMany(t, s.Pool, n, postgrestest.Recipient{UserType: notification.RestaurantUser}, postgrestest.Expressions{
+		"user_id": "i - 1", "name": "'name ' || i - 1", "email": "i - 1 || '@example.com'",
+	})
+	postgrestest.AddMany(t, s.Pool, n, postgrestest.Member{Role: "CHEF"}, postgrestest.Expressions{"user_id": "i - 1"})
 	postgrestest.Exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = '5'")
 	return s, ids
 }
@@ -54,7 +50,8 @@ func TestBeginAttemptsStatusOnly(t *testing.T) {
 		s := roomtest.New(t, roomtest.PlanMail)
 		roomtest.SetStatus(t, s, roomtest.Mail, status)
 
-		require.Equal(t, notification.Attempt{Status: status}, roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{roomtest.Mail}, StatusOnly: true})[0])
+		require.Equal(t, notification.Attempt{Status: status},
+			roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{roomtest.Mail}, StatusOnly: true})[0])
 
 		require.Zero(t, roomtest.Delivery(t, s, roomtest.Mail).Attempts)
 	}
@@ -79,7 +76,8 @@ func TestBeginOneAttempt(t *testing.T) {
 		Status: notification.Pending, Number: 1, Tried: notification.Tried{Begun: 1},
 		Message: notification.Message{
 			Priority:   notification.High,
-			DeliveryID: roomtest.Mail, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1", UserType: notification.RestaurantUser, Audience: "restaurant", UserID: "10",
+			DeliveryID: roomtest.Mail, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
+			UserType: notification.RestaurantUser, Audience: "restaurant", UserID: "10",
 			Name: "Ada", To: "to-EMAIL", Title: "title", Body: "body",
 		},
 	}, attempt)
@@ -107,8 +105,10 @@ func TestAttemptsAreCounted(t *testing.T) {
 
 	require.Equal(t, [3]int{4, 1, 0}, counts(3), "an operator's retry starts from nothing")
 	roomtest.EndAttempt(t, s, 4, notification.OutcomeSent, "")
-	require.Equal(t, roomtest.Row{Status: "SENT", Attempts: 4, Title: new("title"), Body: new("body"), Address: new("to-EMAIL"), Sent: true}, roomtest.Delivery(t, s, roomtest.Mail))
-	require.Equal(t, "BUSY,LOST,REFUSED,SENT", postgrestest.Get[string](t, s, "SELECT string_agg(outcome, ',' ORDER BY attempt) FROM delivery_attempt WHERE ended_at >= started_at"))
+	require.Equal(t, roomtest.Row{Status: "SENT", Attempts: 4, Title: new("title"), Body: new("body"), Address: new("to-EMAIL"), Sent: true},
+		roomtest.Delivery(t, s, roomtest.Mail))
+	require.Equal(t, "BUSY,LOST,REFUSED,SENT", postgrestest.Get[string](t, s,
+		"SELECT string_agg(outcome, ',' ORDER BY attempt) FROM delivery_attempt WHERE ended_at >= started_at"))
 }
 
 // A group begins the same attempts as its deliveries would alone. A batch leaves out
@@ -138,7 +138,9 @@ func TestBeginAttempts(t *testing.T) {
 			require.Equal(t, alone, attempts[4])
 			require.Positive(t, attempts[3].LeasedFor)
 			attempts[3].LeasedFor = 0
-			for i, status := range []notification.Status{notification.Pending, "", notification.Sent, notification.Failed, notification.Cancelled, ""} {
+			for i, status := range []notification.Status{
+				notification.Pending, "", notification.Sent, notification.Failed, notification.Cancelled, "",
+			} {
 				if i != 1 {
 					require.Equal(t, notification.Attempt{Status: status}, attempts[3+i])
 				}
@@ -185,7 +187,9 @@ func TestLostAttempt(t *testing.T) {
 	require.Equal(t, [2]int{2, 1}, [2]int{next.Number, next.Crashed})
 	require.Equal(t, "LOST", postgrestest.Get[string](t, s, outcomes))
 
-	roomtest.Must(attempt.On(s).EndAttempts(t.Context(), []notification.AttemptResult{{DeliveryID: roomtest.Mail, Number: 1, Owner: slow.Owner, Outcome: notification.OutcomeBusy, Detail: "busy"}}))(t)
+	roomtest.Must(attempt.On(s).EndAttempts(t.Context(), []notification.AttemptResult{
+		{DeliveryID: roomtest.Mail, Number: 1, Owner: slow.Owner, Outcome: notification.OutcomeBusy, Detail: "busy"},
+	}))(t)
 	require.Equal(t, "BUSY", postgrestest.Get[string](t, s, outcomes))
 	require.Equal(t, next.Owner, postgrestest.Get[string](t, s, "SELECT attempt_owner FROM notification"))
 
@@ -211,15 +215,18 @@ func TestBeginAttemptsJudgesEachDelivery(t *testing.T) {
 	postgrestest.Exec(t, s, roomtest.Past)
 	postgrestest.Exec(t, s, "UPDATE recipient SET email = 'new@example.com' WHERE user_id = '0'")
 	postgrestest.Exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '1'")
-	postgrestest.Exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '2', 'EMAIL', false)")
-	postgrestest.Exec(t, s, "INSERT INTO recipient_suppression (channel, address_hash, reason) VALUES ('EMAIL', $1, 'BOUNCE')", roomtest.Hashed("3@example.com"))
-	postgrestest.Exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end) VALUES ('RESTAURANT_USER', '4', 'EMAIL', true, '00:00', '23:59:59.999999')")
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Preference{UserID: "2", Off: true}, postgrestest.Suppression{AddressHash: roomtest.Hashed("3@example.com")},
+		postgrestest.Preference{UserID: "4", QuietStart: "00:00", QuietEnd: "23:59:59.999999"})
 
 	attempts := roomtest.BeginBatch(t, s, ids)
 
 	require.Equal(t, "new@example.com", attempts[0].Message.To)
 	require.Equal(t, new("new@example.com"), roomtest.Delivery(t, s, ids[0]).Address)
-	for i, reason := range map[int]string{1: notification.NoLongerRecipient, 2: string(notification.DecisionUserDisabled), 3: string(notification.DecisionSuppressed), 4: "QUIET_HOURS"} {
+	for i, reason := range map[int]string{
+		1: notification.NoLongerRecipient, 2: string(notification.DecisionUserDisabled),
+		3: string(notification.DecisionSuppressed), 4: "QUIET_HOURS",
+	} {
 		require.Equal(t, notification.Attempt{Status: notification.Cancelled, Verdict: notification.Verdict{Dropped: reason}}, attempts[i])
 		got := roomtest.Delivery(t, s, ids[i])
 		require.Equal(t, roomtest.Row{Status: "CANCELLED", Title: got.Title, Body: got.Body, Address: got.Address, Error: new(reason)}, got)
@@ -234,8 +241,10 @@ func TestBeginAttemptsFailsWithoutRules(t *testing.T) {
 	postgrestest.Exec(t, s, roomtest.Past+" WHERE delivery_id = $1", ids[1])
 	postgrestest.Exec(t, s, "DROP TABLE recipient_suppression")
 
-	require.ErrorContains(t, roomtest.ErrOf(attempt.On(s).BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: ids, Owner: "me", Lease: time.Minute, First: true})), "begin attempts")
-	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_owner IS NULL AND attempt_count = 0 AND status = 'PENDING'"))
+	require.ErrorContains(t, roomtest.ErrOf(attempt.On(s).BeginAttempts(t.Context(),
+		notification.Begin{DeliveryIDs: ids, Owner: "me", Lease: time.Minute, First: true})), "begin attempts")
+	require.Equal(t, 2, postgrestest.Get[int](t, s,
+		"SELECT count(*) FROM notification WHERE attempt_owner IS NULL AND attempt_count = 0 AND status = 'PENDING'"))
 }
 
 // deafConn drops the next answer of the server, once.
@@ -272,7 +281,9 @@ func TestBeginAttemptsGivesLeasesBack(t *testing.T) {
 		return roomtest.ErrOf(attempt.On(store).BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: ids, Owner: owner, Lease: time.Hour}))
 	}
 	require.NoError(t, begin("another", ids[0])) // prepares the statement
-	postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1, attempt_owner = 'dead', attempt_began = now() - interval '1 hour', attempt_until = now() - interval '1 minute' WHERE delivery_id = $1", ids[2])
+	postgrestest.Exec(t, s,
+		"UPDATE notification SET attempt_count = 1, attempt_owner = 'dead', attempt_began = now() - interval '1 hour', "+
+			"attempt_until = now() - interval '1 minute' WHERE delivery_id = $1", ids[2])
 
 	for range 12 {
 		deaf.Store(true)
@@ -281,7 +292,9 @@ func TestBeginAttemptsGivesLeasesBack(t *testing.T) {
 
 	require.Equal(t, []string{ids[0] + " another 1", ids[1] + "  0", ids[2] + "  1"},
 		postgrestest.List(t, s, "SELECT format('%s %s %s', delivery_id, attempt_owner, attempt_count) FROM notification ORDER BY id"))
-	require.Equal(t, []string{ids[2] + " 1 LOST"}, postgrestest.List(t, s, "SELECT concat_ws(' ', delivery_id, attempt, outcome) FROM delivery_attempt"), "only the process that died lost an attempt")
+	require.Equal(t, []string{ids[2] + " 1 LOST"},
+		postgrestest.List(t, s,
+			"SELECT concat_ws(' ', delivery_id, attempt, outcome) FROM delivery_attempt"), "only the process that died lost an attempt")
 }
 
 // The run of an operator's retry sends the delivery.
@@ -289,7 +302,8 @@ func TestBeginAttemptsSkipsRetriedDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s, ids := mailsTo(t, 2)
-	roomtest.Must(attempt.On(s).Reopen(t.Context(), notification.Reopened{DeliveryID: ids[0], RunID: "run-1", Address: "to-EMAIL", KeepText: true}))(t)
+	roomtest.Must(attempt.On(s).Reopen(t.Context(),
+		notification.Reopened{DeliveryID: ids[0], RunID: "run-1", Address: "to-EMAIL", KeepText: true}))(t)
 
 	attempts := roomtest.BeginBatch(t, s, ids)
 
@@ -306,7 +320,8 @@ func TestBeginAttemptsBeginsEachDeliveryOnce(t *testing.T) {
 	begun := make([][]notification.Attempt, 4)
 	roomtest.SideBySide(t, len(begun), func(n int) (err error) {
 		mine := slices.Concat(ids[n*10:], ids[:n*10])
-		begun[n], err = attempt.On(s).BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: mine, Owner: fmt.Sprint(n), Lease: time.Minute, First: true})
+		begun[n], err = attempt.On(s).BeginAttempts(t.Context(),
+			notification.Begin{DeliveryIDs: mine, Owner: fmt.Sprint(n), Lease: time.Minute, First: true})
 		return err
 	})
 	var got []string

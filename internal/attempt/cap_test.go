@@ -1,7 +1,6 @@
 package attempt_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -15,12 +14,12 @@ import (
 	"herald/internal/roomtest"
 )
 
-// cappedMails plans n mails to one person, of an event each. A cap limits them.
-func cappedMails(t *testing.T, n int, limit string) (*db.DB, []string) {
+// cappedMails plans n mails to one person, of an event each. A cap allows so many a day.
+func cappedMails(t *testing.T, n, atMost int) (*db.DB, []string) {
 	t.Helper()
 	s, ids := mailsTo(t, n)
 	postgrestest.Exec(t, s, "UPDATE notification SET user_id = '0', event_id = delivery_id")
-	postgrestest.Exec(t, s, "INSERT INTO frequency_cap (channel_type, at_most, per, action) VALUES "+limit)
+	postgrestest.Add(t, s.Pool, postgrestest.Cap{AtMost: atMost, Per: 24 * time.Hour})
 	return s, ids
 }
 
@@ -41,12 +40,13 @@ func begunOf(attempts []notification.Attempt) (begun, dropped int) {
 func TestCapOfABatch(t *testing.T) {
 	t.Parallel()
 
-	s, ids := cappedMails(t, 5, "('EMAIL', 2, '1 day', 'DROP')")
+	s, ids := cappedMails(t, 5, 2)
 
 	begun, dropped := begunOf(roomtest.BeginBatch(t, s, ids))
 
 	require.Equal(t, []int{2, 3}, []int{begun, dropped})
-	require.Equal(t, 3, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'CANCELLED' AND last_error = 'CAPPED' AND attempt_count = 0"))
+	require.Equal(t, 3, postgrestest.Get[int](t, s,
+		"SELECT count(*) FROM notification WHERE status = 'CANCELLED' AND last_error = 'CAPPED' AND attempt_count = 0"))
 }
 
 // A digest whose items have left it was not sent, so it does not count: its items were cancelled, retried
@@ -59,7 +59,7 @@ func TestCapIgnoresEmptyDigests(t *testing.T) {
 		"retried alone":  "UPDATE notification SET digest_id = NULL",
 		"another digest": "UPDATE notification SET digest_id = 'digest-2'",
 	} {
-		s, ids := cappedMails(t, 2, "('EMAIL', 1, '1 day', 'DROP')")
+		s, ids := cappedMails(t, 2, 1)
 		postgrestest.Exec(t, s, "UPDATE notification SET digest_id = 'digest-1' WHERE delivery_id = $1", ids[0])
 		begun := roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: ids[:1], DigestID: "digest-1"})
 		require.NoError(t, attempt.On(s).ReleaseAttempts(t.Context(), begun))
@@ -75,10 +75,11 @@ func TestCapOfAttemptsAtOnce(t *testing.T) {
 	t.Parallel()
 
 	const mails, atMost = 40, 3
-	s, ids := cappedMails(t, mails, fmt.Sprintf("('EMAIL', %d, '1 day', 'DROP')", atMost))
+	s, ids := cappedMails(t, mails, atMost)
 	attempts := make([][]notification.Attempt, mails)
 	roomtest.SideBySide(t, mails, func(i int) (err error) {
-		attempts[i], err = attempt.On(s).BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: ids[i : i+1], Owner: ids[i], Lease: time.Minute})
+		attempts[i], err = attempt.On(s).BeginAttempts(t.Context(),
+			notification.Begin{DeliveryIDs: ids[i : i+1], Owner: ids[i], Lease: time.Minute})
 		return err
 	})
 
@@ -90,7 +91,7 @@ func TestCapOfAttemptsAtOnce(t *testing.T) {
 func TestCapOfADigest(t *testing.T) {
 	t.Parallel()
 
-	s, ids := cappedMails(t, 4, "('EMAIL', 1, '1 day', 'DROP')")
+	s, ids := cappedMails(t, 4, 1)
 
 	postgrestest.Exec(t, s, "UPDATE notification SET digest_id = 'digest-1' WHERE delivery_id = ANY ($1)", ids[:2])
 	begun, dropped := begunOf(roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: ids[:2], DigestID: "digest-1"}))
@@ -105,7 +106,7 @@ func TestCapIgnoresFailedDigests(t *testing.T) {
 	t.Parallel()
 
 	for sent, want := range map[int]int{0: 1, 1: 0} {
-		s, ids := cappedMails(t, 3, "('EMAIL', 1, '1 day', 'DROP')")
+		s, ids := cappedMails(t, 3, 1)
 		postgrestest.Exec(t, s, "UPDATE notification SET digest_id = 'digest-1' WHERE delivery_id = ANY ($1)", ids[:2])
 		begun, _ := begunOf(roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: ids[:2], DigestID: "digest-1"}))
 		require.Equal(t, 2, begun)
@@ -123,7 +124,7 @@ func TestCapIgnoresFailedDigests(t *testing.T) {
 func TestCapCountsAMessageOnce(t *testing.T) {
 	t.Parallel()
 
-	s, ids := cappedMails(t, 2, "('EMAIL', 1, '1 day', 'DROP')")
+	s, ids := cappedMails(t, 2, 1)
 	for range 3 {
 		begun, _ := begunOf(roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: ids[:1]}))
 		require.Equal(t, 1, begun)
@@ -139,7 +140,8 @@ func TestCapCountsAMessageOnce(t *testing.T) {
 func TestCapDefersInOrder(t *testing.T) {
 	t.Parallel()
 
-	s, ids := cappedMails(t, 5, "('EMAIL', 2, '1 hour', 'DEFER')")
+	s, ids := cappedMails(t, 5, 2)
+	postgrestest.Exec(t, s, "UPDATE frequency_cap SET per = '1 hour', action = 'DEFER'")
 	var at []time.Time
 	for _, id := range ids {
 		begun := roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{id}})[0]
@@ -165,7 +167,7 @@ func TestCapDefersInOrder(t *testing.T) {
 func TestCapAllowsMandatoryMessages(t *testing.T) {
 	t.Parallel()
 
-	s, ids := cappedMails(t, 4, "('EMAIL', 1, '1 day', 'DROP')")
+	s, ids := cappedMails(t, 4, 1)
 	postgrestest.Exec(t, s, "UPDATE event_type_channel_routing SET mandatory = true")
 	begun, _ := begunOf(roomtest.BeginBatch(t, s, ids[:2]))
 	require.Equal(t, 2, begun)

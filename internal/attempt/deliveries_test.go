@@ -49,7 +49,8 @@ func TestNextDeliveries(t *testing.T) {
 		for _, limit := range []int{1, 3, 100} {
 			var got []string
 			for after := int64(0); ; {
-				next := roomtest.Must(attempt.On(s).NextDeliveries(t.Context(), "evt-1", tt.lane, notification.IDRange{First: after + 1}, tt.only, limit))(t)
+				rest := notification.IDRange{First: after + 1}
+				next := roomtest.Must(attempt.On(s).NextDeliveries(t.Context(), "evt-1", tt.lane, rest, tt.only, limit))(t)
 				if next.Last == 0 {
 					require.Zero(t, next)
 					break
@@ -112,6 +113,7 @@ func TestNextDeliveriesPriority(t *testing.T) {
 	for _, priority := range []notification.Priority{notification.High, notification.Low} {
 		postgrestest.Exec(t, s, "UPDATE notification SET priority = 'NORMAL'")
 		postgrestest.Exec(t, s, "UPDATE notification SET priority = $1 WHERE user_id IN ('2', '4', '6')", priority)
-		require.Equal(t, priority, roomtest.Must(attempt.On(s).NextDeliveries(t.Context(), "evt-1", roomtest.MailLane, notification.IDRange{}, "", 100))(t).Priority)
+		require.Equal(t, priority, roomtest.Must(attempt.On(s).NextDeliveries(t.Context(), "evt-1", roomtest.MailLane, notification.IDRange{},
+			"", 100))(t).Priority)
 	}
 }

@@ -41,7 +41,9 @@ func giveUp(status notification.Status) func(t *testing.T, s *db.DB, id string) 
 // endedAs ends an attempt that began before the delivery got its status.
 func endedAs(outcome notification.AttemptOutcome) func(t *testing.T, s *db.DB, id string) notification.Status {
 	return func(t *testing.T, s *db.DB, id string) notification.Status {
-		postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1, attempt_owner = 'o', attempt_began = now(), attempt_until = now() WHERE delivery_id = $1", id)
+		postgrestest.Exec(t, s,
+			"UPDATE notification SET attempt_count = 1, attempt_owner = 'o', attempt_began = now(), attempt_until = now() "+
+				"WHERE delivery_id = $1", id)
 		roomtest.EndAs(t, s, notification.AttemptResult{DeliveryID: id, Number: 1, Outcome: outcome, Detail: "why"})
 		return ""
 	}
@@ -51,7 +53,8 @@ func endedAs(outcome notification.AttemptOutcome) func(t *testing.T, s *db.DB, i
 func TestDeliveryStates(t *testing.T) {
 	t.Parallel()
 
-	const pending, sent, delivered, failed, cancelled = notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled
+	const pending, sent, delivered = notification.Pending, notification.Sent, notification.Delivered
+	const failed, cancelled = notification.Failed, notification.Cancelled
 	statuses := []notification.Status{pending, sent, delivered, failed, cancelled}
 	same := map[notification.Status]notification.Status{}
 	tests := []struct {
@@ -61,10 +64,13 @@ func TestDeliveryStates(t *testing.T) {
 	}{
 		{operation: "read", changes: same},
 		{operation: "begin", changes: same},
-		{operation: "fail", changes: map[notification.Status]notification.Status{pending: failed}, explains: []notification.Status{pending, failed}},
-		{operation: "cancel", changes: map[notification.Status]notification.Status{pending: cancelled, failed: cancelled}, explains: []notification.Status{pending, failed}},
+		{operation: "fail", changes: map[notification.Status]notification.Status{pending: failed},
+			explains: []notification.Status{pending, failed}},
+		{operation: "cancel", changes: map[notification.Status]notification.Status{pending: cancelled, failed: cancelled},
+			explains: []notification.Status{pending, failed}},
 		// If a provider had it before the cancellation, it is sent for good.
-		{operation: "sent", changes: map[notification.Status]notification.Status{pending: sent, failed: sent, cancelled: sent}, explains: []notification.Status{pending, failed, cancelled, delivered}},
+		{operation: "sent", changes: map[notification.Status]notification.Status{pending: sent, failed: sent, cancelled: sent},
+			explains: []notification.Status{pending, failed, cancelled, delivered}},
 		{operation: "refused", changes: same, explains: []notification.Status{pending, failed}},
 		{operation: "ambiguous", changes: same, explains: []notification.Status{pending, failed}},
 	}
@@ -106,7 +112,8 @@ func TestGiveUpOfEachChannel(t *testing.T) {
 		roomtest.SavePlan(t, s, roomtest.Decided(string(channel), roomtest.Planned(channel)))
 		id := notification.DeliveryID("evt-1", "staff", string(channel), channel)
 		require.Equal(t, notification.Failed, roomtest.Must(attempt.On(s).GiveUp(t.Context(), id, notification.Failed, "why"))(t))
-		require.Equal(t, !channel.BestEffort(), postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM delivery_follow_up WHERE delivery_id = $1)", id), "%s", channel)
+		require.Equal(t, !channel.BestEffort(), postgrestest.Get[bool](t, s,
+			"SELECT EXISTS (SELECT FROM delivery_follow_up WHERE delivery_id = $1)", id), "%s", channel)
 	}
 }
 
@@ -138,30 +145,44 @@ func TestNoSuchDelivery(t *testing.T) {
 func TestCurrentRulesOfAMessage(t *testing.T) {
 	t.Parallel()
 
-	const routes = `INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, push_kind) VALUES `
 	tests := []struct {
-		name, rules string
-		category    string
-		optional    bool
-		push        notification.PushKind
+		name       string
+		routes     []postgrestest.Route
+		categories []postgrestest.Row
+		category   string
+		optional   bool
+		push       notification.PushKind
 	}{
 		{name: "no routing row"},
-		{name: "optional", rules: routes + `('RESERVATION_REQUESTED', 'EMAIL', false, 'NOTIFICATION')`, optional: true},
-		{name: "optional only over another channel", rules: routes + `('RESERVATION_REQUESTED', 'EMAIL', true, 'DATA'), ('RESERVATION_REQUESTED', 'SMS', false, 'DATA')`},
+		{name: "optional", routes: []postgrestest.Route{{}}, optional: true},
+		{name: "optional only over another channel", routes: []postgrestest.Route{
+			{Mandatory: true, PushKind: notification.PushData}, {Channel: notification.SMS, PushKind: notification.PushData},
+		}},
 		{
 			name: "optional, with a category", category: "reservations", optional: true,
-			rules: routes + `('RESERVATION_REQUESTED', 'EMAIL', false, 'DATA'); INSERT INTO event_category VALUES ('RESERVATION_REQUESTED', 'reservations'), ('OTHER', 'offers')`,
+			routes: []postgrestest.Route{{PushKind: notification.PushData}},
+			categories: []postgrestest.Row{
+				postgrestest.Category{EventType: "RESERVATION_REQUESTED", Category: "reservations"}, postgrestest.Category{EventType: "OTHER"},
+			},
 		},
-		{name: "a notification", rules: routes + `('RESERVATION_REQUESTED', 'PUSH', true, 'NOTIFICATION')`, push: notification.PushNotification},
-		{name: "data", rules: routes + `('RESERVATION_REQUESTED', 'PUSH', true, 'DATA')`, push: notification.PushData},
+		{name: "a notification", routes: []postgrestest.Route{{Channel: notification.Push, Mandatory: true}},
+			push: notification.PushNotification},
+		{name: "data", push: notification.PushData, routes: []postgrestest.Route{
+			{Channel: notification.Push, Mandatory: true, PushKind: notification.PushData},
+		}},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {
 		roomtest.Empty(t, s)
-		postgrestest.Exec(t, s, tt.rules)
+		for _, route := range tt.routes {
+			route.EventType = "RESERVATION_REQUESTED"
+			postgrestest.Add(t, s.Pool, route)
+		}
+		postgrestest.Add(t, s.Pool, tt.categories...)
 		roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Push), roomtest.Planned(notification.Email)))
 		single := roomtest.Begin(t, s, roomtest.Mail, 0).Message
-		require.Equal(t, []any{tt.category, tt.optional, notification.PushKind("")}, []any{single.Category, single.Optional, single.PushKind}, tt.name)
+		require.Equal(t, []any{tt.category, tt.optional, notification.PushKind("")}, []any{single.Category, single.Optional, single.PushKind},
+			tt.name)
 		require.Equal(t, tt.push, roomtest.Begin(t, s, "evt-1-staff10-PUSH", 0).Message.PushKind, tt.name)
 	}
 }

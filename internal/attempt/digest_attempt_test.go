@@ -23,7 +23,9 @@ func TestBeginDigest(t *testing.T) {
 
 	s := roomtest.New(t, roomtest.SealItems(3))
 	postgrestest.Exec(t, s, "UPDATE recipient SET name = 'Ada', locale = 'it'")
-	postgrestest.Exec(t, s, "INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('digest', 'EMAIL', 'it', 'a', 'b'), ('REVIEW_POSTED', 'EMAIL', 'it', 'c', 'd')")
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Template{EventType: "digest", Channel: notification.Email, Locale: "it", Title: "a", Body: "b"},
+		postgrestest.Template{EventType: "REVIEW_POSTED", Channel: notification.Email, Locale: "it", Title: "c", Body: "d"})
 	roomtest.SetStatus(t, s, roomtest.Item(2), notification.Cancelled)
 
 	begun := roomtest.BeginDigest(t, s, "digest-1")
@@ -33,7 +35,8 @@ func TestBeginDigest(t *testing.T) {
 	require.Len(t, begun.Templates, 3, "two templates of the migrations, and the event type's")
 	require.Contains(t, begun.Templates, notification.Template{EventType: "digest", Channel: "EMAIL", Locale: "it", Title: "a", Body: "b"})
 	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_until > now()"))
-	require.Equal(t, []int{1, 0, 1}, []int{roomtest.Delivery(t, s, roomtest.Item(1)).Attempts, roomtest.Delivery(t, s, roomtest.Item(2)).Attempts, roomtest.Delivery(t, s, roomtest.Item(3)).Attempts})
+	require.Equal(t, []int{1, 0, 1}, []int{roomtest.Delivery(t, s, roomtest.Item(1)).Attempts,
+		roomtest.Delivery(t, s, roomtest.Item(2)).Attempts, roomtest.Delivery(t, s, roomtest.Item(3)).Attempts})
 }
 
 // A digest whose time the recipient chose is sent in their own quiet hours, which drop other messages.
@@ -41,24 +44,20 @@ func TestBeginDigestAtAChosenTime(t *testing.T) {
 	t.Parallel()
 
 	for name, tt := range map[string]struct {
-		settings string
-		items    int
+		route postgrestest.Route
+		items int
 	}{
-		"the recipient's time":                   {"digest_at = '09:00', quiet_hours_action = 'DROP'", 3},
-		"the recipient's time, quiet hours wait": {"digest_at = '09:00', quiet_hours_action = 'DEFER'", 3},
-		"a window of the type's":                 {"quiet_hours_action = 'DROP'", 0},
-		"a window, quiet hours are ignored":      {"quiet_hours_action = 'IGNORE'", 3},
+		"the recipient's time":                   {postgrestest.Route{DigestAt: "09:00"}, 3},
+		"the recipient's time, quiet hours wait": {postgrestest.Route{DigestAt: "09:00", QuietHoursAction: notification.Defer}, 3},
+		"a window of the type's":                 {postgrestest.Route{}, 0},
+		"a window, quiet hours are ignored":      {postgrestest.Route{QuietHoursAction: notification.Ignore}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
 			s := roomtest.New(t, roomtest.SealItems(3))
-			postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('REVIEW_POSTED', 'EMAIL') ON CONFLICT DO NOTHING")
-			postgrestest.Exec(t, s, "UPDATE event_type_channel_routing SET delivery_strategy = 'AGGREGATE', "+tt.settings+" WHERE event_type = 'REVIEW_POSTED'")
-			postgrestest.Exec(t, s, "INSERT INTO user_settings (user_type, user_id, digest_at) VALUES ('RESTAURANT_USER', '10', '23:00')")
-			postgrestest.Exec(t, s, `
-				INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-				VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, '00:00', '23:59:59.999999')`)
+			tt.route.EventType, tt.route.Strategy = "REVIEW_POSTED", notification.Aggregate
+			postgrestest.Add(t, s.Pool, tt.route, postgrestest.UserSettings{DigestAt: "23:00"}, roomtest.AlwaysQuiet)
 
 			require.Len(t, listedIn(roomtest.BeginDigest(t, s, "digest-1")), tt.items)
 		})
@@ -72,14 +71,9 @@ func TestBeginAttemptBeforeADigestAtAChosenTime(t *testing.T) {
 	s := roomtest.New(t, roomtest.WaitingItems(1))
 	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes', strategy = 'IMMEDIATE', send_after = NULL")
 	id := postgrestest.Get[string](t, s, "SELECT delivery_id FROM notification")
-	postgrestest.Exec(t, s, `
-		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_first, digest_at, quiet_hours_action)
-		SELECT DISTINCT event_type, 'EMAIL', 'AGGREGATE', true, '09:00'::time, 'DROP' FROM notification
-		ON CONFLICT (event_type, channel_type) DO UPDATE SET delivery_strategy = 'AGGREGATE', digest_first = true, digest_at = '09:00', quiet_hours_action = 'DROP'`)
-	postgrestest.Exec(t, s, "INSERT INTO user_settings (user_type, user_id, digest_at) VALUES ('RESTAURANT_USER', '10', '23:00')")
-	postgrestest.Exec(t, s, `
-		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-		VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, '00:00', '23:59:59.999999')`)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Route{EventType: "REVIEW_POSTED", Strategy: notification.Aggregate, DigestFirst: true, DigestAt: "09:00"},
+		postgrestest.UserSettings{DigestAt: "23:00"}, roomtest.AlwaysQuiet)
 
 	attempts, err := attempt.On(s).BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{id}, Owner: "test", Lease: time.Minute})
 
@@ -95,10 +89,10 @@ func TestBeginDigestOfPushMessages(t *testing.T) {
 	pushes.Channel = notification.Push
 	roomtest.AddRecipient(t, s, notification.RestaurantUser, "10")
 	roomtest.AddRecipient(t, s, notification.Customer, "10")
-	roomtest.AddItems(t, s, pushes, 1, 1, 10)
-	postgrestest.Exec(t, s, `
-		INSERT INTO recipient_device (user_type, user_id, token, active)
-		VALUES ('RESTAURANT_USER', '10', 'b', true), ('RESTAURANT_USER', '10', 'a', true), ('RESTAURANT_USER', '10', 'off', false), ('CUSTOMER', '10', 'other', true)`)
+	roomtest.AddItems(t, s.Pool, pushes, 1, 1, 10)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Device{Token: "b"}, postgrestest.Device{Token: "a"}, postgrestest.Device{Token: "off", Inactive: true},
+		postgrestest.Device{UserType: notification.Customer, Token: "other"})
 	postgrestest.Exec(t, s, "UPDATE notification SET recipient_address = NULL")
 	roomtest.Seal(t, s, "digest-1", pushes)
 
@@ -106,9 +100,11 @@ func TestBeginDigestOfPushMessages(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, begun.Message().Devices)
 	require.Empty(t, begun.Message().To)
 
-	roomtest.EndDigest(t, s, begun, notification.AttemptResult{Outcome: notification.OutcomeAmbiguous, Detail: "fcm", DeadDevices: []string{"a", "other"}})
-	require.Equal(t, []string{"b", "other"}, postgrestest.List(t, s, "SELECT token FROM recipient_device WHERE active ORDER BY token"), "a is dead; other belongs to somebody else")
-	postgrestest.Exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token) SELECT 'RESTAURANT_USER', '10', 'device-' || i FROM generate_series(1, 60) AS i")
+	roomtest.EndDigest(t, s, begun, notification.AttemptResult{Outcome: notification.OutcomeAmbiguous, Detail: "fcm",
+		DeadDevices: []string{"a", "other"}})
+	require.Equal(t, []string{"b", "other"}, postgrestest.List(t, s, "SELECT token FROM recipient_device WHERE active ORDER BY token"),
+		"a is dead; other belongs to somebody else")
+	postgrestest.AddMany(t, s.Pool, 60, postgrestest.Device{}, postgrestest.Expressions{"token": "'device-' || i"})
 	require.Len(t, roomtest.BeginDigest(t, s, "digest-1", pushes).Message().Devices, db.MaxDevices)
 }
 
@@ -117,7 +113,8 @@ func TestEndDigestAttempt(t *testing.T) {
 
 	s := roomtest.New(t, roomtest.SealItems(2))
 	roomtest.EndDigest(t, s, roomtest.BeginDigest(t, s, "digest-1"), roomtest.DigestBusy)
-	require.Equal(t, items(1, 2), postgrestest.List(t, s, "SELECT delivery_id FROM notification WHERE status = 'PENDING' AND last_error = 'sendgrid is busy: 429' AND sent_at IS NULL ORDER BY id"))
+	require.Equal(t, items(1, 2), postgrestest.List(t, s,
+		"SELECT delivery_id FROM notification WHERE status = 'PENDING' AND last_error = 'sendgrid is busy: 429' AND sent_at IS NULL ORDER BY id"))
 	second := roomtest.BeginDigest(t, s, "digest-1")
 	require.Equal(t, items(1, 2), listedIn(second))
 
@@ -125,7 +122,8 @@ func TestEndDigestAttempt(t *testing.T) {
 
 	for n := 1; n <= 2; n++ {
 		got := roomtest.Delivery(t, s, roomtest.Item(n))
-		require.Equal(t, roomtest.Row{Status: "SENT", Attempts: 2, Title: new("ttttt"), Body: new("bbbbb"), Address: got.Address, ProviderID: new("sg-1"), Sent: true}, got)
+		require.Equal(t, roomtest.Row{Status: "SENT", Attempts: 2, Title: new("ttttt"), Body: new("bbbbb"), Address: got.Address,
+			ProviderID: new("sg-1"), Sent: true}, got)
 	}
 	require.Equal(t, items(1, 2), ofDigest(t, s, "digest-1"))
 	require.Equal(t, "BUSY 429 sendgrid is busy: 429, SENT 202", postgrestest.Get[string](t, s, `
@@ -183,16 +181,18 @@ func TestGiveUpDigest(t *testing.T) {
 			t.Parallel()
 
 			s := roomtest.New(t, roomtest.SealItems(6))
-			roomtest.AddItems(t, s, roomtest.ReviewMails, 7, 7, 10)
+			roomtest.AddItems(t, s.Pool, roomtest.ReviewMails, 7, 7, 10)
 			ended := map[int]notification.Status{2: notification.Sent, 3: notification.Delivered, 4: notification.Failed, 5: notification.Cancelled}
 			for n, was := range ended {
 				roomtest.SetStatus(t, s, roomtest.Item(n), was)
 			}
 
-			require.Equal(t, map[string]string{roomtest.Item(5): "before"}, roomtest.Must(attempt.On(s).GiveUpDigest(t.Context(), "digest-1", status, "why"))(t))
+			require.Equal(t, map[string]string{roomtest.Item(5): "before"},
+				roomtest.Must(attempt.On(s).GiveUpDigest(t.Context(), "digest-1", status, "why"))(t))
 
 			for _, n := range []int{1, 6} {
-				require.Equal(t, roomtest.Row{Status: string(status), Title: new("ttttt"), Body: new("bbbbb"), Address: roomtest.Delivery(t, s, roomtest.Item(n)).Address, Error: new("why")}, roomtest.Delivery(t, s, roomtest.Item(n)))
+				require.Equal(t, roomtest.Row{Status: string(status), Title: new("ttttt"), Body: new("bbbbb"),
+					Address: roomtest.Delivery(t, s, roomtest.Item(n)).Address, Error: new("why")}, roomtest.Delivery(t, s, roomtest.Item(n)))
 			}
 			for n, was := range ended {
 				require.Equal(t, string(was), roomtest.Delivery(t, s, roomtest.Item(n)).Status)
@@ -208,7 +208,8 @@ func TestGiveUpAnItemWhoseAttemptBegins(t *testing.T) {
 	t.Parallel()
 
 	s := roomtest.New(t, roomtest.SealItems(1))
-	begun := postgrestest.OpenTx(t, s, "UPDATE notification SET attempt_owner = 'another', attempt_began = now(), attempt_until = now() + interval '1 minute'")
+	begun := postgrestest.OpenTx(t, s,
+		"UPDATE notification SET attempt_owner = 'another', attempt_began = now(), attempt_until = now() + interval '1 minute'")
 	var now notification.Status
 	roomtest.CommitDuring(t, s, begun, func() (err error) {
 		now, err = attempt.On(s).GiveUp(t.Context(), roomtest.Item(1), notification.Cancelled, "why")
@@ -242,5 +243,6 @@ func TestDefaultDigestTemplates(t *testing.T) {
 		require.NoError(t, err, channel)
 		require.Equal(t, want, text, channel)
 	}
-	require.Equal(t, "1 notification", roomtest.Must(template.Engine{}.Digest(begun.Templates, "REVIEW_POSTED", notification.Push, recipient, listed[:1]))(t).Title)
+	require.Equal(t, "1 notification", roomtest.Must(template.Engine{}.Digest(begun.Templates, "REVIEW_POSTED", notification.Push, recipient,
+		listed[:1]))(t).Title)
 }

@@ -48,9 +48,10 @@ func TestSealDigest(t *testing.T) {
 		{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.SMS, EventType: "REVIEW_POSTED"},
 		{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_DELETED"},
 	} {
-		roomtest.AddItems(t, s, other, 20+i, 20+i, 10)
+		roomtest.AddItems(t, s.Pool, other, 20+i, 20+i, 10)
 	}
-	for n, status := range map[int]notification.Status{1: notification.Sent, 3: notification.Delivered, 5: notification.Failed, 7: notification.Cancelled} {
+	for n, status := range map[int]notification.Status{1: notification.Sent, 3: notification.Delivered, 5: notification.Failed,
+		7: notification.Cancelled} {
 		roomtest.SetStatus(t, s, roomtest.Item(n), status)
 	}
 	postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'IMMEDIATE' WHERE delivery_id = $1", roomtest.Item(9))
@@ -63,8 +64,9 @@ func TestSealDigest(t *testing.T) {
 	require.Equal(t, notification.SealedDigest{Items: want}, roomtest.Seal(t, s, "digest-1", roomtest.ReviewMails), "a repeat")
 
 	roomtest.SetStatus(t, s, roomtest.Item(4), notification.Cancelled)
-	roomtest.AddItems(t, s, roomtest.ReviewMails, 10, 10, 10)
-	require.Equal(t, []string{roomtest.Item(2), roomtest.Item(6), roomtest.Item(8), roomtest.Item(10)}, roomtest.Seal(t, s, "digest-1", roomtest.ReviewMails).Items, "the digest may change until it is sent")
+	roomtest.AddItems(t, s.Pool, roomtest.ReviewMails, 10, 10, 10)
+	require.Equal(t, []string{roomtest.Item(2), roomtest.Item(6), roomtest.Item(8), roomtest.Item(10)},
+		roomtest.Seal(t, s, "digest-1", roomtest.ReviewMails).Items, "the digest may change until it is sent")
 }
 
 // Items that a dead digest sealed are not lost with it.
@@ -73,7 +75,7 @@ func TestSealDigestTakesOver(t *testing.T) {
 
 	s := roomtest.New(t, roomtest.WaitingItems(2))
 	roomtest.Seal(t, s, "digest-1", roomtest.ReviewMails)
-	roomtest.AddItems(t, s, roomtest.ReviewMails, 3, 3, 10)
+	roomtest.AddItems(t, s.Pool, roomtest.ReviewMails, 3, 3, 10)
 
 	require.Equal(t, items(1, 3), roomtest.Seal(t, s, "digest-2", roomtest.ReviewMails).Items)
 
@@ -87,7 +89,8 @@ func TestSealDigestIsFull(t *testing.T) {
 	t.Parallel()
 
 	s := roomtest.New(t, roomtest.WaitingItems(130))
-	postgrestest.Exec(t, s, "UPDATE notification SET created_at = '2026-11-21T10:00:00Z'::timestamptz + interval '1 second' * substring(event_id from 5)::int")
+	postgrestest.Exec(t, s,
+		"UPDATE notification SET created_at = '2026-11-21T10:00:00Z'::timestamptz + interval '1 second' * substring(event_id from 5)::int")
 
 	first := roomtest.Seal(t, s, "digest-1", roomtest.ReviewMails)
 	require.Equal(t, items(1, 100), first.Items)
@@ -105,10 +108,12 @@ func TestSealDigestAtATime(t *testing.T) {
 
 	s := roomtest.New(t, roomtest.WaitingItems(3))
 	postgrestest.Exec(t, s, "UPDATE notification SET send_after = now() - interval '1 hour' WHERE event_id = 'evt-2'")
-	later := postgrestest.Get[time.Time](t, s, "UPDATE notification SET send_after = now() + interval '1 hour' WHERE event_id = 'evt-3' RETURNING send_after")
+	later := postgrestest.Get[time.Time](t, s,
+		"UPDATE notification SET send_after = now() + interval '1 hour' WHERE event_id = 'evt-3' RETURNING send_after")
 	postgrestest.Exec(t, s, "UPDATE notification SET send_after = now() + interval '2 hours' WHERE event_id = 'evt-1'")
 	seal := func(id string, readyOnly bool) notification.SealedDigest {
-		return roomtest.SealFor(t, s, notification.Sealing{DigestID: id, Key: roomtest.ReviewMails, Window: notification.DigestWindow{Timed: true, ReadyOnly: readyOnly}})
+		return roomtest.SealFor(t, s, notification.Sealing{DigestID: id, Key: roomtest.ReviewMails,
+			Window: notification.DigestWindow{Timed: true, ReadyOnly: readyOnly}})
 	}
 
 	sealed := seal("digest-1", true)
@@ -153,7 +158,7 @@ func TestSealDigestBySize(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			roomtest.Empty(t, s)
 			for i, size := range tt.sizes {
-				roomtest.AddItems(t, s, roomtest.ReviewMails, i+1, i+1, size)
+				roomtest.AddItems(t, s.Pool, roomtest.ReviewMails, i+1, i+1, size)
 			}
 
 			sealed := roomtest.SealFor(t, s, notification.Sealing{DigestID: "digest-1", Key: roomtest.ReviewMails, Fits: within(1200)})
@@ -170,34 +175,39 @@ func TestSealDigestBySize(t *testing.T) {
 func TestSealDigestByItsText(t *testing.T) {
 	t.Parallel()
 
-	const plain = "INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('REVIEW_POSTED.digest', "
 	for name, tt := range map[string]struct {
-		channel  notification.Channel
-		count    int
-		size     int
-		template string
+		channel     notification.Channel
+		count       int
+		size        int
+		title, body string // of the template; empty: the shipped one
 	}{
-		"the shipped template of a text message":  {notification.SMS, 85, 14, ""},
-		"a wordy template of a text message":      {notification.SMS, 100, 30, plain + `'SMS', 'en', 'x', 'Dear {{.recipient.name}}, {{range .Items}}a new review came in, {{.title}}, which says: {{.body}}. {{end}}')`},
-		"a template that doubles":                 {notification.SMS, 40, 100, plain + `'SMS', 'en', 'x', '{{range .Items}}{{.body}}{{.body}}{{.body}}{{end}}')`},
-		"a push":                                  {notification.Push, 100, 60, ""},
-		"a push whose characters JSON escapes":    {notification.Push, 100, 20, plain + `'PUSH', 'en', 'x', '{{range .Items}}{{.title}}<<<>>>&&&{{end}}')`},
-		"a mail of many words":                    {notification.Email, 100, 400, plain + `'EMAIL', 'en', 'x', '{{range .Items}}<table><tr><td>` + strings.Repeat("x", 500) + `{{.title}}</td></tr></table>{{end}}')`},
-		"a post with a long title":                {notification.Slack, 100, 20, plain + `'SLACK', 'en', '{{range .Items}}{{.title}} {{end}}', 'x')`},
-		"a webhook whose characters JSON escapes": {notification.Webhook, 100, 400, plain + `'WEBHOOK', 'en', 'x', '{{range .Items}}` + strings.Repeat("<", 600) + `{{end}}')`},
+		"the shipped template of a text message": {notification.SMS, 85, 14, "", ""},
+		"a wordy template of a text message": {notification.SMS, 100, 30, "x",
+			`Dear {{.recipient.name}}, {{range .Items}}a new review came in, {{.title}}, which says: {{.body}}. {{end}}`},
+		"a template that doubles":              {notification.SMS, 40, 100, "x", `{{range .Items}}{{.body}}{{.body}}{{.body}}{{end}}`},
+		"a push":                               {notification.Push, 100, 60, "", ""},
+		"a push whose characters JSON escapes": {notification.Push, 100, 20, "x", `{{range .Items}}{{.title}}<<<>>>&&&{{end}}`},
+		"a mail of many words": {notification.Email, 100, 400, "x",
+			`{{range .Items}}<table><tr><td>` + strings.Repeat("x", 500) + `{{.title}}</td></tr></table>{{end}}`},
+		"a post with a long title": {notification.Slack, 100, 20, `{{range .Items}}{{.title}} {{end}}`, "x"},
+		"a webhook whose characters JSON escapes": {notification.Webhook, 100, 400, "x",
+			`{{range .Items}}` + strings.Repeat("<", 600) + `{{end}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
 			s, key := postgrestest.New(t), roomtest.ReviewMails
 			key.Channel = tt.channel
-			postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id, name) VALUES ('RESTAURANT_USER', '10', repeat('Ada ', 20))")
-			if tt.template != "" {
-				postgrestest.Exec(t, s, tt.template)
+			postgrestest.Add(t, s.Pool, postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "10",
+				Name: strings.Repeat("Ada ", 20)})
+			if tt.title != "" {
+				postgrestest.Add(t, s.Pool, postgrestest.Template{EventType: "REVIEW_POSTED.digest", Channel: tt.channel, Title: tt.title,
+					Body: tt.body})
 			}
-			roomtest.AddItems(t, s, key, 1, tt.count, tt.size)
+			roomtest.AddItems(t, s.Pool, key, 1, tt.count, tt.size)
 			write := func(digest notification.Digest, items []notification.DigestItem) (notification.Text, error) {
-				return template.Engine{}.Digest(digest.Templates, key.EventType, key.Channel, notification.Recipient{Name: digest.Name, Locale: digest.Locale}, items)
+				return template.Engine{}.Digest(digest.Templates, key.EventType, key.Channel,
+					notification.Recipient{Name: digest.Name, Locale: digest.Locale}, items)
 			}
 			fits := func(digest notification.Digest, items []notification.DigestItem) bool {
 				text, err := write(digest, items)
@@ -246,8 +256,9 @@ func TestSealDigestKeepsSealedItems(t *testing.T) {
 
 			s, key := postgrestest.New(t), roomtest.ReviewMails
 			key.Channel = tt.channel
-			late := postgrestest.OpenTx(t, s, roomtest.InsertItems, key.UserType, key.UserID, key.Channel, key.EventType, 1, tt.late, tt.size)
-			roomtest.AddItems(t, s, key, tt.late+1, tt.late+tt.held, tt.size)
+			late := postgrestest.OpenTx(t, s, "SELECT 1")
+			roomtest.AddItems(t, late, key, 1, tt.late, tt.size)
+			roomtest.AddItems(t, s.Pool, key, tt.late+1, tt.late+tt.held, tt.size)
 			in := notification.Sealing{DigestID: "digest-1", Key: key, Fits: within(1200)}
 			want := roomtest.SealFor(t, s, in).Items
 			require.Len(t, want, tt.held)
@@ -269,10 +280,12 @@ func TestDigestPlace(t *testing.T) {
 	place := func() notification.DigestPlace {
 		return roomtest.Must(attempt.On(s).DigestPlace(t.Context(), roomtest.Item(1)))(t)
 	}
-	want := notification.DigestPlace{Status: notification.Pending, Key: roomtest.ReviewMails, Who: "staff", Priority: notification.Normal, Window: 5 * time.Minute}
+	want := notification.DigestPlace{Status: notification.Pending, Key: roomtest.ReviewMails, Who: "staff", Priority: notification.Normal,
+		Window: 5 * time.Minute}
 	require.Equal(t, want, place(), "without a separate rule")
 
-	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window) VALUES ('REVIEW_POSTED', 'EMAIL', 'AGGREGATE', '90 seconds')")
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Route{EventType: "REVIEW_POSTED", Strategy: notification.Aggregate, DigestWindow: 90 * time.Second})
 	postgrestest.Exec(t, s, "UPDATE notification SET priority = 'HIGH'")
 	want.Window, want.Priority = 90*time.Second, notification.High
 	require.Equal(t, want, place())
@@ -285,4 +298,20 @@ func TestDigestPlace(t *testing.T) {
 		}
 		require.Equal(t, want, place())
 	}
+}
+
+// An INSERT replaces the English digest texts that Herald ships, once. Then the row belongs
+// to the installation.
+func TestInsertReplacesShippedTemplates(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_template WHERE shipped"))
+	const insert = "INSERT INTO notification_template (event_type, channel, title, body) VALUES ('digest', 'EMAIL', 'ours', 'ours')"
+	postgrestest.Exec(t, s, insert)
+	require.Equal(t, "ours", postgrestest.Get[string](t, s,
+		"SELECT title FROM notification_template WHERE event_type = 'digest' AND channel = 'EMAIL' AND locale = 'en'"))
+	require.ErrorContains(t, roomtest.ErrOf(s.Pool.Exec(t.Context(), insert)), "duplicate key")
+	postgrestest.Exec(t, s, "UPDATE notification_template SET title = 'ours' WHERE channel = '*'")
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_template WHERE shipped"))
 }

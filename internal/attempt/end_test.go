@@ -36,7 +36,8 @@ func TestEndAttemptNamesTheProvider(t *testing.T) {
 		before := provider()
 		attempt := roomtest.Begin(t, s, roomtest.Mail, 0)
 		require.Equal(t, before, attempt.Message.Provider)
-		roomtest.EndAs(t, s, notification.AttemptResult{DeliveryID: roomtest.Mail, Number: attempt.Number, Outcome: step.outcome, Provider: step.provider, ProviderID: "id"})
+		roomtest.EndAs(t, s, notification.AttemptResult{DeliveryID: roomtest.Mail, Number: attempt.Number, Outcome: step.outcome,
+			Provider: step.provider, ProviderID: "id"})
 		require.Equal(t, step.want, provider())
 	}
 	roomtest.Reopen(t, s, roomtest.Anew("run-1", true))
@@ -52,6 +53,7 @@ func TestEndAttemptMeasuresTheAge(t *testing.T) {
 	tests := []struct {
 		name     string
 		sql      string // sets up the case
+		rows     []postgrestest.Row
 		outcome  notification.AttemptOutcome
 		measured bool
 	}{
@@ -60,7 +62,7 @@ func TestEndAttemptMeasuresTheAge(t *testing.T) {
 		{name: "delayed", sql: "UPDATE notification SET strategy = 'DELAYED'", outcome: sent},
 		{name: "deferred by quiet hours", sql: "UPDATE notification SET send_after = now()", outcome: sent},
 		{name: "in a digest", sql: "UPDATE notification SET strategy = 'AGGREGATE'", outcome: sent},
-		{name: "retried", sql: "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) SELECT delivery_id, 'r', false, 'FAILED' FROM notification", outcome: sent},
+		{name: "retried", rows: []postgrestest.Row{postgrestest.Retry{DeliveryID: roomtest.Mail}}, outcome: sent},
 		{name: "of a purged event", sql: "DELETE FROM event_outbox", outcome: sent},
 		{name: "of an event from the future", sql: "UPDATE event_outbox SET created_at = now() + interval '1 hour'", outcome: sent},
 		{name: "sent before", sql: "UPDATE notification SET status = 'SENT', sent_at = now()", outcome: sent},
@@ -73,9 +75,8 @@ func TestEndAttemptMeasuresTheAge(t *testing.T) {
 			roomtest.EmitEvent(t, s, "evt-1")
 			postgrestest.Exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '7 hours'")
 			roomtest.Begin(t, s, roomtest.Mail, 0)
-			if tt.sql != "" {
-				postgrestest.Exec(t, s, tt.sql)
-			}
+			postgrestest.Add(t, s.Pool, tt.rows...)
+			postgrestest.Exec(t, s, tt.sql)
 			result := notification.AttemptResult{DeliveryID: roomtest.Mail, Number: 1, Outcome: tt.outcome, Detail: "why"}
 
 			age := roomtest.EndAs(t, s, result)
@@ -113,10 +114,15 @@ func TestEndAttempts(t *testing.T) {
 	sent := notification.AttemptResult{Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1", Took: 40 * time.Millisecond}
 	busy := notification.AttemptResult{Outcome: notification.OutcomeBusy, ProviderStatus: 429, Detail: reason}
 	refused := notification.AttemptResult{Outcome: notification.OutcomeRefused, ProviderStatus: 400, Detail: reason, GiveUp: true}
-	const bounced = "UPDATE notification SET status = 'FAILED', receipt_failed = true, last_error = 'bounced', sent_at = now() WHERE delivery_id = "
+	const (
+		cancelled = "status = 'CANCELLED', last_error = 'before'"
+		bounced   = "status = 'FAILED', receipt_failed = true, last_error = 'bounced', sent_at = now()"
+		arrived   = "status = 'DELIVERED', sent_at = now(), delivered_at = now()"
+	)
 	tests := []struct {
 		name       string
-		meanwhile  string // before the end is recorded; the id follows
+		deleted    bool
+		meanwhile  string // before the end is recorded: columns of the delivery
 		result     notification.AttemptResult
 		want       notification.Status
 		wantError  *string
@@ -125,20 +131,22 @@ func TestEndAttempts(t *testing.T) {
 		{name: "sent", result: sent, want: notification.Sent},
 		{name: "failed for now", result: busy, want: notification.Pending, wantError: new(reason)},
 		{name: "given up", result: refused, want: notification.Failed, wantError: new(reason), deadLetter: true},
-		{name: "sent although cancelled", meanwhile: "UPDATE notification SET status = 'CANCELLED', last_error = 'before' WHERE delivery_id = ", result: sent, want: notification.Sent},
-		{name: "cancelled before it was given up", meanwhile: "UPDATE notification SET status = 'CANCELLED', last_error = 'before' WHERE delivery_id = ", result: refused, want: notification.Cancelled, wantError: new("before")},
+		{name: "sent although cancelled", meanwhile: cancelled, result: sent, want: notification.Sent},
+		{name: "cancelled before it was given up", meanwhile: cancelled, result: refused, want: notification.Cancelled, wantError: new("before")},
 		{name: "bounced before it was sent", meanwhile: bounced, result: sent, want: notification.Failed, wantError: new("bounced")},
 		{name: "bounced before it was given up", meanwhile: bounced, result: refused, want: notification.Failed, wantError: new("bounced")},
-		{name: "arrived before it was sent", meanwhile: "UPDATE notification SET status = 'DELIVERED', sent_at = now(), delivered_at = now() WHERE delivery_id = ", result: sent, want: notification.Delivered},
-		{name: "deleted", meanwhile: "DELETE FROM notification WHERE delivery_id = ", result: sent},
+		{name: "arrived before it was sent", meanwhile: arrived, result: sent, want: notification.Delivered},
+		{name: "deleted", deleted: true, result: sent},
 	}
 	s, ids := mailsTo(t, len(tests))
 	roomtest.BeginBatch(t, s, ids)
 	var results []notification.AttemptResult
 	var letters []string
 	for i, tt := range tests {
-		if tt.meanwhile != "" {
-			postgrestest.Exec(t, s, tt.meanwhile+"$1", ids[i])
+		if tt.deleted {
+			postgrestest.Exec(t, s, "DELETE FROM notification WHERE delivery_id = $1", ids[i])
+		} else if tt.meanwhile != "" {
+			postgrestest.Exec(t, s, "UPDATE notification SET "+tt.meanwhile+" WHERE delivery_id = $1", ids[i])
 		}
 		if tt.deadLetter {
 			letters = append(letters, ids[i])
@@ -153,7 +161,8 @@ func TestEndAttempts(t *testing.T) {
 	for i, tt := range tests {
 		require.Equal(t, tt.want, recorded[i].Status, tt.name)
 		require.Equal(t, tt.want, again[i].Status, "%s, repeated", tt.name)
-		require.Equal(t, tt.result.Outcome == notification.OutcomeSent && (tt.want == notification.Sent || tt.want == notification.Delivered), recorded[i].Age > 0, tt.name)
+		require.Equal(t, tt.result.Outcome == notification.OutcomeSent && (tt.want == notification.Sent || tt.want == notification.Delivered),
+			recorded[i].Age > 0, tt.name)
 		require.Zero(t, again[i].Age, "%s is measured once", tt.name)
 		if tt.want == "" {
 			continue
@@ -161,11 +170,15 @@ func TestEndAttempts(t *testing.T) {
 		got := roomtest.Delivery(t, s, ids[i])
 		require.Equal(t, string(tt.want), got.Status, tt.name)
 		require.Equal(t, tt.wantError, got.Error, tt.name)
-		require.Equal(t, string(tt.result.Outcome), postgrestest.Get[string](t, s, "SELECT outcome FROM delivery_attempt WHERE delivery_id = $1", ids[i]), tt.name)
+		require.Equal(t, string(tt.result.Outcome), postgrestest.Get[string](t, s,
+			"SELECT outcome FROM delivery_attempt WHERE delivery_id = $1", ids[i]), tt.name)
 	}
-	require.Equal(t, "SENT 202 00:00:00.04", postgrestest.Get[string](t, s, "SELECT concat_ws(' ', outcome, provider_status, detail, took) FROM delivery_attempt WHERE delivery_id = $1", ids[0]))
-	require.True(t, postgrestest.Get[bool](t, s, "SELECT bool_and(sent_at = delivered_at) FROM notification WHERE status = 'DELIVERED'"), "an earlier time stays")
-	require.Equal(t, letters, postgrestest.List(t, s, "SELECT delivery_id FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'"), "each has one dead letter")
+	require.Equal(t, "SENT 202 00:00:00.04", postgrestest.Get[string](t, s,
+		"SELECT concat_ws(' ', outcome, provider_status, detail, took) FROM delivery_attempt WHERE delivery_id = $1", ids[0]))
+	require.True(t, postgrestest.Get[bool](t, s, "SELECT bool_and(sent_at = delivered_at) FROM notification WHERE status = 'DELIVERED'"),
+		"an earlier time stays")
+	require.Equal(t, letters, postgrestest.List(t, s, "SELECT delivery_id FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'"),
+		"each has one dead letter")
 	letter, failed, err := escalation.On(s).DeadLetterOf(t.Context(), letters[0])
 	require.NoError(t, err)
 	require.True(t, failed)
@@ -198,7 +211,7 @@ func TestEndAttemptsOfDeadAddresses(t *testing.T) {
 	t.Parallel()
 
 	s, ids := mailsTo(t, 3)
-	postgrestest.Exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token) SELECT user_type, user_id, 'token ' || user_id FROM notification")
+	postgrestest.AddMany(t, s.Pool, 3, postgrestest.Device{}, postgrestest.Expressions{"user_id": "i - 1", "token": "'token ' || i - 1"})
 	postgrestest.Exec(t, s, roomtest.Past)
 	roomtest.BeginBatch(t, s, ids)
 	refused := notification.AttemptResult{Number: 1, Outcome: notification.OutcomeRefused, Detail: "refused", GiveUp: true}
@@ -212,7 +225,8 @@ func TestEndAttemptsOfDeadAddresses(t *testing.T) {
 	}
 
 	require.Equal(t, []string{"token 0"}, postgrestest.List(t, s, "SELECT token FROM recipient_device WHERE NOT active"))
-	require.Equal(t, []string{"INVALID"}, postgrestest.List(t, s, "SELECT reason FROM recipient_suppression WHERE address_hash = $1", roomtest.Hashed("1@example.com")))
+	require.Equal(t, []string{"INVALID"}, postgrestest.List(t, s, "SELECT reason FROM recipient_suppression WHERE address_hash = $1",
+		roomtest.Hashed("1@example.com")))
 	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
 }
 
@@ -237,7 +251,9 @@ func TestAttemptStaysOnItsPage(t *testing.T) {
 	s := postgrestest.New(t)
 	postgrestest.Exec(t, s, "ALTER TABLE notification SET (autovacuum_enabled = false)")
 	postgrestest.Exec(t, s, "ALTER TABLE delivery_attempt SET (autovacuum_enabled = false)")
-	roomtest.Plant(t, s, 1000, map[string]string{"title": "'A new reservation'", "body": "'A table for four on Friday at 20:00.'", "recipient_address": "'customer@example.com'"})
+	roomtest.Plant(t, s, 1000, postgrestest.Delivery{
+		Title: "A new reservation", Body: "A table for four on Friday at 20:00.", Address: "customer@example.com",
+	}, nil)
 	const pages = `SELECT delivery_id || ' on ' || (ctid::text::point)[0] FROM notification WHERE id = ANY ($1) ORDER BY id`
 	var some []int // far fewer rows than fit on each page
 	for id := 1; id <= 1000; id += 50 {
@@ -248,13 +264,17 @@ func TestAttemptStaysOnItsPage(t *testing.T) {
 	working, _ := roomtest.Heard(t, s)
 	for _, id := range some {
 		delivery := fmt.Sprint("d", id)
-		roomtest.EndAs(t, working, notification.AttemptResult{DeliveryID: delivery, Number: roomtest.BeginBatch(t, working, []string{delivery})[0].Number, Outcome: notification.OutcomeSent, ProviderID: "m", Took: time.Millisecond})
+		begun := roomtest.BeginBatch(t, working, []string{delivery})[0]
+		roomtest.EndAs(t, working, notification.AttemptResult{
+			DeliveryID: delivery, Number: begun.Number, Outcome: notification.OutcomeSent, ProviderID: "m", Took: time.Millisecond,
+		})
 	}
 	working.Close() // so that the server records its counts
 
 	require.Equal(t, before, postgrestest.List(t, s, pages, some))
 	hot := func(table string) string {
-		return postgrestest.Get[string](t, s, "SELECT format('%s of %s', n_tup_hot_upd, n_tup_upd) FROM pg_stat_user_tables WHERE relname = $1", table)
+		return postgrestest.Get[string](t, s, "SELECT format('%s of %s', n_tup_hot_upd, n_tup_upd) FROM pg_stat_user_tables WHERE relname = $1",
+			table)
 	}
 	counted := func() bool { return strings.HasSuffix(hot("notification"), " of 40") }
 	require.Eventually(t, counted, time.Minute, 20*time.Millisecond, "each connection reports its own updates")

@@ -23,7 +23,7 @@ func expiringMail(t *testing.T, left time.Duration) *db.DB {
 	roomtest.SavePlan(t, s, roomtest.Decided("10", mail))
 	roomtest.AddMember(t, s, roomtest.Restaurant5, notification.RestaurantUser, "10", "CHEF")
 	postgrestest.Exec(t, s, "UPDATE recipient SET email = 'ada@example.com'")
-	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
+	postgrestest.Add(t, s.Pool, postgrestest.Route{EventType: "RESERVATION_REQUESTED"})
 	return s
 }
 
@@ -77,7 +77,8 @@ func TestReopenExpiredDeliveries(t *testing.T) {
 		s := expiringMail(t, tt.left)
 		roomtest.SetStatus(t, s, roomtest.Mail, notification.Cancelled)
 
-		state := roomtest.Must(attempt.On(s).Reopen(t.Context(), notification.Reopened{DeliveryID: roomtest.Mail, RunID: "run-1", Again: tt.again, KeepText: true, Address: "ada@example.com"}))(t)
+		state := roomtest.Must(attempt.On(s).Reopen(t.Context(),
+			notification.Reopened{DeliveryID: roomtest.Mail, RunID: "run-1", Again: tt.again, KeepText: true, Address: "ada@example.com"}))(t)
 
 		require.Equal(t, notification.Pending, state.Status)
 		require.Equal(t, tt.kept, postgrestest.Get[bool](t, s, "SELECT expires_at IS NOT NULL FROM notification"), tt.name)
@@ -94,7 +95,8 @@ func TestExpiredDeliveriesDoNotEscalate(t *testing.T) {
 		s := expiringMail(t, left)
 		postgrestest.Exec(t, s, "UPDATE notification SET escalates = true")
 
-		found := roomtest.Must(escalation.On(s).Escalating(t.Context(), notification.EscalationKey{DeliveryID: roomtest.Mail, To: notification.SMS}))(t)
+		found := roomtest.Must(escalation.On(s).Escalating(t.Context(),
+			notification.EscalationKey{DeliveryID: roomtest.Mail, To: notification.SMS}))(t)
 
 		outcome, _ := found.Judge(notification.Escalation{From: notification.Email, To: notification.SMS, After: time.Second}, time.Time{})
 		require.Equal(t, want, outcome)

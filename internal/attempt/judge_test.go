@@ -1,6 +1,7 @@
 package attempt_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -12,67 +13,89 @@ import (
 	"herald/internal/roomtest"
 )
 
+type rows = []postgrestest.Row
+
+const (
+	mandatory = "UPDATE event_type_channel_routing SET mandatory = true"
+	older     = "UPDATE notification SET entity_type = NULL, entity_id = NULL"
+)
+
+// The rows that the cases add.
+var (
+	off       = postgrestest.Preference{Off: true}
+	groupOff  = postgrestest.GroupSetting{Off: true}
+	chefsOut  = postgrestest.GroupSetting{AllowedRoles: []string{"MANAGER"}}
+	ofType    = postgrestest.GroupSetting{EventType: "RESERVATION_REQUESTED"}
+	category  = postgrestest.Category{EventType: "RESERVATION_REQUESTED"}
+	noOffers  = postgrestest.CategoryPreference{Off: true}
+	bounced   = postgrestest.Suppression{AddressHash: roomtest.Hashed("new@example.com")}
+	elsewhere = rows{
+		postgrestest.Suppression{AddressHash: roomtest.Hashed("to-EMAIL")},
+		postgrestest.Suppression{AddressHash: roomtest.Hashed("new@example.com"), Channel: notification.SMS,
+			Reason: notification.SuppressedOptOut},
+		postgrestest.Suppression{AddressHash: roomtest.Hashed("old@example.com"), Reason: notification.SuppressedComplaint},
+	}
+)
+
+// changesDuringAWait change what the rules say about a delivery that waits.
+var changesDuringAWait = []struct {
+	name    string
+	rows    rows
+	sql     string
+	dropped string
+	ordered string // the same, for a delivery that an operator ordered
+}{
+	{name: "no change"},
+	{name: "left the directory", sql: "DELETE FROM recipient", dropped: notification.NoLongerRecipient,
+		ordered: notification.NoLongerRecipient},
+	{name: "not active", sql: "UPDATE recipient SET active = false", dropped: notification.NoLongerRecipient,
+		ordered: notification.NoLongerRecipient},
+	{name: "left the entity", sql: "DELETE FROM entity_member", dropped: notification.NoLongerRecipient},
+	{name: "not active in the entity", sql: "UPDATE entity_member SET active = false", dropped: notification.NoLongerRecipient},
+	{name: "left an entity that was not stored", sql: "DELETE FROM entity_member; " + older},
+	{name: "not a member, of a broadcast",
+		sql: "DELETE FROM entity_member; UPDATE notification SET entity_type = 'BROADCAST', entity_id = '0'"},
+	{name: "opted out", rows: rows{off}, dropped: "USER_DISABLED"},
+	{name: "opted out of a mandatory channel", rows: rows{off}, sql: mandatory},
+	{name: "opted out of its category", rows: rows{category, noOffers}, dropped: "USER_DISABLED"},
+	{name: "opted out of its category, which is mandatory", rows: rows{category, noOffers}, sql: mandatory},
+	{name: "opted out of another category", rows: rows{category, postgrestest.CategoryPreference{Category: "news", Off: true}}},
+	{name: "opted out of its category over another channel",
+		rows: rows{category, postgrestest.CategoryPreference{Channel: notification.SMS, Off: true}}},
+	{name: "opted in again", rows: rows{category, postgrestest.CategoryPreference{}}},
+	{name: "opted out of a former category of the type", rows: rows{noOffers}},
+	{name: "opted out, after the route was deleted", rows: rows{off}, sql: "DELETE FROM event_type_channel_routing",
+		dropped: "USER_DISABLED"},
+	{name: "the group switched it off", rows: rows{groupOff}, dropped: "GROUP_DISABLED"},
+	{name: "the group switched off a mandatory channel", rows: rows{groupOff}, sql: mandatory},
+	{name: "a group that was not stored", rows: rows{groupOff}, sql: older},
+	{name: "the group's row for the type", rows: rows{groupOff, ofType}},
+	{name: "the role is not allowed", rows: rows{chefsOut}, sql: mandatory, dropped: "ROLE_RESTRICTED"},
+	{name: "a role that is allowed", rows: rows{chefsOut}, sql: "UPDATE entity_member SET role = 'MANAGER'"},
+	{name: "the channel does not serve them", sql: "DELETE FROM channel_user_type WHERE channel_type = 'EMAIL'", dropped: "UNSUPPORTED"},
+	{name: "no address", sql: "UPDATE recipient SET email = ''", dropped: "NO_ADDRESS", ordered: "NO_ADDRESS"},
+	{name: "suppressed", rows: rows{bounced}, dropped: "SUPPRESSED", ordered: "SUPPRESSED"},
+	{
+		name: "suppressed, in another spelling", rows: rows{bounced}, sql: "UPDATE recipient SET email = ' New@Example.com'; " + mandatory,
+		dropped: "SUPPRESSED", ordered: "SUPPRESSED",
+	},
+	{name: "only other addresses suppressed", rows: elsewhere},
+	{name: "max_recipients, which only planning checks", rows: rows{postgrestest.GroupSetting{MaxRecipients: new(0)}}},
+	{name: "quiet hours", rows: rows{roomtest.AlwaysQuiet}, dropped: "QUIET_HOURS"},
+}
+
 // The rules that planned a delivery see changes during its wait. Fewer rules apply if an operator
 // ordered the delivery.
 func TestBeginAttemptAfterAWait(t *testing.T) {
 	t.Parallel()
 
-	const (
-		preference = "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end) VALUES ('RESTAURANT_USER', '10', 'EMAIL', "
-		setting    = "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, allowed_roles, quiet_hours_start, quiet_hours_end, max_recipients) VALUES ('RESTAURANT', '5', 'EMAIL', "
-		mandatory  = "; UPDATE event_type_channel_routing SET mandatory = true"
-		older      = "; UPDATE notification SET entity_type = NULL, entity_id = NULL"
-		broadcast  = "; UPDATE notification SET entity_type = 'BROADCAST', entity_id = '0'"
-		off        = preference + "false, false, NULL, NULL)"
-		groupOff   = setting + "NULL, false, NULL, NULL, NULL, NULL)"
-		chefsOut   = setting + "NULL, true, '{MANAGER}', NULL, NULL, NULL)"
-		category   = "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'offers'); INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('RESTAURANT_USER', '10', "
-		offersOff  = category + "'offers', 'EMAIL', false)"
-		suppressed = "INSERT INTO recipient_suppression (channel, address_hash, reason) VALUES "
-		quiet      = preference + "true, true, '00:00', '23:59:59.999999')"
-	)
-	tests := []struct {
-		name    string
-		sql     string
-		dropped string
-		ordered string // the same, for a delivery that an operator ordered
-	}{
-		{name: "no change", sql: "SELECT 1"},
-		{name: "left the directory", sql: "DELETE FROM recipient", dropped: notification.NoLongerRecipient, ordered: notification.NoLongerRecipient},
-		{name: "not active", sql: "UPDATE recipient SET active = false", dropped: notification.NoLongerRecipient, ordered: notification.NoLongerRecipient},
-		{name: "left the entity", sql: "DELETE FROM entity_member", dropped: notification.NoLongerRecipient},
-		{name: "not active in the entity", sql: "UPDATE entity_member SET active = false", dropped: notification.NoLongerRecipient},
-		{name: "left an entity that was not stored", sql: "DELETE FROM entity_member" + older},
-		{name: "not a member, of a broadcast", sql: "DELETE FROM entity_member" + broadcast},
-		{name: "opted out", sql: off, dropped: "USER_DISABLED"},
-		{name: "opted out of a mandatory channel", sql: off + mandatory},
-		{name: "opted out of its category", sql: offersOff, dropped: "USER_DISABLED"},
-		{name: "opted out of its category, which is mandatory", sql: offersOff + mandatory},
-		{name: "opted out of another category", sql: category + "'news', 'EMAIL', false)"},
-		{name: "opted out of its category over another channel", sql: category + "'offers', 'SMS', false)"},
-		{name: "opted in again", sql: category + "'offers', 'EMAIL', true)"},
-		{name: "opted out of a former category of the type", sql: offersOff + "; DELETE FROM event_category"},
-		{name: "opted out, after the route was deleted", sql: off + "; DELETE FROM event_type_channel_routing", dropped: "USER_DISABLED"},
-		{name: "the group switched it off", sql: groupOff, dropped: "GROUP_DISABLED"},
-		{name: "the group switched off a mandatory channel", sql: groupOff + mandatory},
-		{name: "a group that was not stored", sql: groupOff + older},
-		{name: "the group's row for the type", sql: groupOff + "; " + setting + "'RESERVATION_REQUESTED', true, NULL, NULL, NULL, NULL)"},
-		{name: "the role is not allowed", sql: chefsOut + mandatory, dropped: "ROLE_RESTRICTED"},
-		{name: "a role that is allowed", sql: chefsOut + "; UPDATE entity_member SET role = 'MANAGER'"},
-		{name: "the channel does not serve them", sql: "DELETE FROM channel_user_type WHERE channel_type = 'EMAIL'", dropped: "UNSUPPORTED"},
-		{name: "no address", sql: "UPDATE recipient SET email = ''", dropped: "NO_ADDRESS", ordered: "NO_ADDRESS"},
-		{name: "suppressed", sql: suppressed + "('EMAIL', sha256('new@example.com'), 'BOUNCE')", dropped: "SUPPRESSED", ordered: "SUPPRESSED"},
-		{name: "suppressed, in another spelling", sql: suppressed + "('EMAIL', sha256('new@example.com'), 'BOUNCE'); UPDATE recipient SET email = ' New@Example.com'; UPDATE event_type_channel_routing SET mandatory = true", dropped: "SUPPRESSED", ordered: "SUPPRESSED"},
-		{name: "only other addresses suppressed", sql: suppressed + "('EMAIL', sha256('to-EMAIL'), 'BOUNCE'), ('SMS', sha256('new@example.com'), 'OPT_OUT'), ('EMAIL', sha256('old@example.com'), 'COMPLAINT')"},
-		{name: "max_recipients, which only planning checks", sql: setting + "NULL, true, NULL, NULL, NULL, 0)"},
-		{name: "quiet hours", sql: quiet, dropped: "QUIET_HOURS"},
-	}
 	s := roomtest.New(t, roomtest.PlanWaitedMail)
-	for _, tt := range tests {
+	for _, tt := range changesDuringAWait {
 		t.Run(tt.name, func(t *testing.T) {
 			for ordered, want := range map[bool]string{false: tt.dropped, true: tt.ordered} {
 				roomtest.Empty(t, s)
 				roomtest.PlanWaitedMail(t, s)
+				postgrestest.Add(t, s.Pool, tt.rows...)
 				postgrestest.Exec(t, s, tt.sql)
 
 				attempt := roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{roomtest.Mail}, Ordered: ordered})[0]
@@ -81,7 +104,8 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 				got := roomtest.Delivery(t, s, roomtest.Mail)
 				if want != "" {
 					require.Equal(t, notification.Cancelled, attempt.Status)
-					require.Equal(t, roomtest.Row{Status: "CANCELLED", Title: new("title"), Body: new("body"), Address: new("to-EMAIL"), Error: new(want)}, got)
+					require.Equal(t, roomtest.Row{Status: "CANCELLED", Title: new("title"), Body: new("body"), Address: new("to-EMAIL"),
+						Error: new(want)}, got)
 					require.Zero(t, postgrestest.Get[int](t, s, "SELECT num_nonnulls(attempt_owner, attempt_until, attempt_began) FROM notification"))
 					continue
 				}
@@ -98,35 +122,36 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 	t.Parallel()
 
-	const always, never = "'00:00', '23:59:59.999999'", "'23:59:59.999998', '23:59:59.999999'"
-	const own = "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end) VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, "
-	const group = "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_start, quiet_hours_end) VALUES ('RESTAURANT', '5', 'EMAIL', "
-	const deferred = "UPDATE event_type_channel_routing SET quiet_hours_action = 'DEFER'"
-	const ignored = "UPDATE event_type_channel_routing SET quiet_hours_action = 'IGNORE'"
+	never := postgrestest.Preference{QuietStart: "23:59:59.999998", QuietEnd: "23:59:59.999999"}
+	ofGroup := func(p postgrestest.Preference) postgrestest.Row {
+		return postgrestest.GroupSetting{QuietStart: p.QuietStart, QuietEnd: p.QuietEnd}
+	}
 	tests := []struct {
 		name     string
-		sql      []string
+		row      postgrestest.Row
+		action   notification.QuietHoursAction
 		dropped  bool
 		deferred bool
 	}{
 		{name: "no quiet hours"},
-		{name: "the recipient's, not now", sql: []string{own + never + ")"}},
-		{name: "the recipient's", sql: []string{own + always + ")"}, dropped: true},
-		{name: "the recipient's, deferred", sql: []string{own + always + ")", deferred}, deferred: true},
-		{name: "the group's", sql: []string{group + always + ")"}, dropped: true},
-		{name: "the group's, deferred", sql: []string{group + always + ")", deferred}, deferred: true},
-		{name: "the recipient's, ignored", sql: []string{own + always + ")", ignored}},
-		{name: "the group's, ignored", sql: []string{group + always + ")", ignored}},
-		{name: "the group's, not now", sql: []string{group + never + ")"}},
+		{name: "the recipient's, not now", row: never},
+		{name: "the recipient's", row: roomtest.AlwaysQuiet, dropped: true},
+		{name: "the recipient's, deferred", row: roomtest.AlwaysQuiet, action: notification.Defer, deferred: true},
+		{name: "the group's", row: ofGroup(roomtest.AlwaysQuiet), dropped: true},
+		{name: "the group's, deferred", row: ofGroup(roomtest.AlwaysQuiet), action: notification.Defer, deferred: true},
+		{name: "the recipient's, ignored", row: roomtest.AlwaysQuiet, action: notification.Ignore},
+		{name: "the group's, ignored", row: ofGroup(roomtest.AlwaysQuiet), action: notification.Ignore},
+		{name: "the group's, not now", row: ofGroup(never)},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			roomtest.Empty(t, s)
 			roomtest.PlanWaitedMail(t, s)
-			for _, sql := range tt.sql {
-				postgrestest.Exec(t, s, sql)
+			if tt.row != nil {
+				postgrestest.Add(t, s.Pool, tt.row)
 			}
+			postgrestest.Exec(t, s, "UPDATE event_type_channel_routing SET quiet_hours_action = coalesce(nullif($1, ''), 'DROP')", tt.action)
 
 			if !tt.dropped {
 				defer func() {
@@ -145,8 +170,10 @@ func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 			if tt.deferred {
 				require.Equal(t, time.UTC, attempt.NotBefore.Location())
 				require.Contains(t, attempt.Wait, "Europe/Rome: quiet hours")
-				require.Equal(t, roomtest.Row{Status: "PENDING", Title: new("title"), Body: new("body"), Address: new("to-EMAIL")}, roomtest.Delivery(t, s, roomtest.Mail))
-				require.WithinDuration(t, attempt.NotBefore, postgrestest.Get[time.Time](t, s, "SELECT next_attempt_at FROM notification WHERE send_after IS NULL"), time.Millisecond)
+				require.Equal(t, roomtest.Row{Status: "PENDING", Title: new("title"), Body: new("body"), Address: new("to-EMAIL")},
+					roomtest.Delivery(t, s, roomtest.Mail))
+				require.WithinDuration(t, attempt.NotBefore, postgrestest.Get[time.Time](t, s,
+					"SELECT next_attempt_at FROM notification WHERE send_after IS NULL"), time.Millisecond)
 			}
 		})
 	}
@@ -175,7 +202,8 @@ func TestRejectedAccountUsesUpNothing(t *testing.T) {
 	last := roomtest.Begin(t, s, roomtest.Mail, 0)
 	require.Equal(t, 4, last.Number)
 	require.Equal(t, 2, last.Ended)
-	require.Equal(t, "BUSY,ACCOUNT,AMBIGUOUS", postgrestest.Get[string](t, s, "SELECT string_agg(coalesce(outcome, ''), ',' ORDER BY attempt) FROM delivery_attempt"))
+	require.Equal(t, "BUSY,ACCOUNT,AMBIGUOUS", postgrestest.Get[string](t, s,
+		"SELECT string_agg(coalesce(outcome, ''), ',' ORDER BY attempt) FROM delivery_attempt"))
 	require.Equal(t, notification.Tried{Begun: 1}, roomtest.Begin(t, s, roomtest.Mail, 4).Tried, "of a run that begins here")
 }
 
@@ -187,7 +215,8 @@ func TestOutageUsesUpNothing(t *testing.T) {
 	again := func() notification.Attempt {
 		return roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{roomtest.Mail}, Outage: time.Hour})[0]
 	}
-	for i, outcome := range []notification.AttemptOutcome{notification.OutcomeBusy, notification.OutcomeUnreachable, notification.OutcomeBusy, notification.OutcomeBusy} {
+	for i, outcome := range []notification.AttemptOutcome{notification.OutcomeBusy, notification.OutcomeUnreachable,
+		notification.OutcomeBusy, notification.OutcomeBusy} {
 		attempt := again()
 		require.Zero(t, attempt.Ended)
 		require.Equal(t, i > 0, attempt.Outage > 0)
@@ -209,7 +238,8 @@ func TestTiedAttempts(t *testing.T) {
 	t.Parallel()
 
 	s := roomtest.New(t, roomtest.PlanMail)
-	for i, outcome := range []notification.AttemptOutcome{notification.OutcomeUnavailable, notification.OutcomeAmbiguous, notification.OutcomeBusy, notification.OutcomeSent} {
+	for i, outcome := range []notification.AttemptOutcome{notification.OutcomeUnavailable, notification.OutcomeAmbiguous,
+		notification.OutcomeBusy, notification.OutcomeSent} {
 		attempt := roomtest.Begin(t, s, roomtest.Mail, 0)
 		require.Equal(t, max(0, i-1), attempt.Tied)
 		require.Equal(t, i > 1, attempt.TiedFor > 0)
@@ -225,19 +255,16 @@ func TestBeginDigestJudgesItsItems(t *testing.T) {
 	s := roomtest.New(t, roomtest.WaitingItems(5))
 	postgrestest.Exec(t, s, "UPDATE recipient SET email = 'new@example.com'")
 	postgrestest.Exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = id - (SELECT min(id) FROM notification) + 1")
-	postgrestest.Exec(t, s, `
-		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
-		SELECT 'RESTAURANT', i, 'RESTAURANT_USER', '10', 'CHEF' FROM generate_series(2, 5) AS i`)
-	postgrestest.Exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('RESTAURANT', '3', 'EMAIL', false)")
-	postgrestest.Exec(t, s, `
-		INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_start, quiet_hours_end)
-		VALUES ('RESTAURANT', '5', 'EMAIL', '00:00', '23:59:59.999999')`)
+	postgrestest.AddMany(t, s.Pool, 4, postgrestest.Member{Role: "CHEF"}, postgrestest.Expressions{"entity_id": "i + 1"})
+	postgrestest.Add(t, s.Pool,
+		postgrestest.GroupSetting{EntityID: "3", Off: true}, postgrestest.GroupSetting{QuietStart: "00:00", QuietEnd: "23:59:59.999999"})
 	roomtest.Seal(t, s, "digest-1", roomtest.ReviewMails)
 
 	postgrestest.Exec(t, s, roomtest.Past)
 	attempt := roomtest.BeginDigest(t, s, "digest-1")
 
-	dropped := map[string]string{roomtest.Item(1): notification.NoLongerRecipient, roomtest.Item(3): "GROUP_DISABLED", roomtest.Item(5): "QUIET_HOURS"}
+	dropped := map[string]string{roomtest.Item(1): notification.NoLongerRecipient, roomtest.Item(3): "GROUP_DISABLED",
+		roomtest.Item(5): "QUIET_HOURS"}
 	require.Equal(t, items(2, 2), listedIn(attempt)[:1])
 	require.Equal(t, items(4, 4), listedIn(attempt)[1:])
 	require.Equal(t, dropped, attempt.Dropped)
@@ -248,7 +275,7 @@ func TestBeginDigestJudgesItsItems(t *testing.T) {
 	require.Equal(t, new("GROUP_DISABLED"), roomtest.Delivery(t, s, roomtest.Item(3)).Error)
 	roomtest.EndDigest(t, s, attempt, roomtest.DigestBusy)
 
-	postgrestest.Exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '10', 'EMAIL', false)")
+	postgrestest.Add(t, s.Pool, postgrestest.Preference{Off: true})
 	again := roomtest.BeginDigest(t, s, "digest-1")
 	require.Empty(t, again.Begun)
 	require.Zero(t, again.Sent)
@@ -260,43 +287,60 @@ func TestBeginDigestJudgesItsItems(t *testing.T) {
 func TestQuietCheck(t *testing.T) {
 	t.Parallel()
 
-	const (
-		staff    = "INSERT INTO recipient (user_type, user_id, timezone) VALUES ('RESTAURANT_USER', '10', 'Europe/Rome')"
-		deferred = "INSERT INTO event_type_channel_routing (event_type, channel_type, quiet_hours_action) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'DEFER'), ('RESERVATION_REQUESTED', 'SMS', 'DROP')"
-		own      = `INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-		            VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, '22:30:15', '07:00'), ('RESTAURANT_USER', '10', 'SMS', true, '01:00', '02:00')`
-		abroad = "INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('RESTAURANT_USER', '10', 'America/New_York'), ('CUSTOMER', '10', 'Asia/Kathmandu')"
-		off    = "UPDATE user_notification_preferences SET quiet_hours_enabled = false"
-		group  = `INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, quiet_hours_start, quiet_hours_end, quiet_hours_timezone)
-		         VALUES ('RESTAURANT', '5', 'EMAIL', NULL, '22:00', '07:00', 'Europe/Rome'), ('RESTAURANT', '5', 'SMS', NULL, '01:00', '02:00', NULL),
-		                ('RESTAURANT', '6', 'EMAIL', NULL, '03:00', '04:00', NULL), ('CUSTOMER', '0', 'EMAIL', NULL, '05:00', '06:00', NULL)`
-		ofType = "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type) VALUES ('RESTAURANT', '5', 'EMAIL', 'RESERVATION_REQUESTED')"
-		older  = "UPDATE notification SET entity_type = NULL, entity_id = NULL"
-		at     = "INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_at) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'AGGREGATE', '09:00')"
-		window = "INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'AGGREGATE')"
-		chosen = "INSERT INTO user_settings (user_type, user_id, digest_at) VALUES ('RESTAURANT_USER', '10', '23:00')"
-	)
+	const requested = "RESERVATION_REQUESTED"
+	staff := rows{postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "10", Timezone: "Europe/Rome"}}
+	deferred := rows{
+		postgrestest.Route{EventType: requested, QuietHoursAction: notification.Defer},
+		postgrestest.Route{EventType: requested, Channel: notification.SMS},
+	}
+	own := rows{
+		postgrestest.Preference{QuietStart: "22:30:15", QuietEnd: "07:00"},
+		postgrestest.Preference{Channel: notification.SMS, QuietStart: "01:00", QuietEnd: "02:00"},
+	}
+	abroad := rows{
+		postgrestest.UserSettings{Timezone: "America/New_York"},
+		postgrestest.UserSettings{UserType: notification.Customer, Timezone: "Asia/Kathmandu"},
+	}
+	group := rows{
+		postgrestest.GroupSetting{QuietStart: "22:00", QuietEnd: "07:00", QuietTimezone: "Europe/Rome"},
+		postgrestest.GroupSetting{Channel: notification.SMS, QuietStart: "01:00", QuietEnd: "02:00"},
+		postgrestest.GroupSetting{EntityID: "6", QuietStart: "03:00", QuietEnd: "04:00"},
+		postgrestest.GroupSetting{EntityType: "CUSTOMER", EntityID: "0", QuietStart: "05:00", QuietEnd: "06:00"},
+	}
+	ofType := rows{postgrestest.GroupSetting{EventType: requested}}
+	at := rows{postgrestest.Route{EventType: requested, Strategy: notification.Aggregate, DigestAt: "09:00"}}
+	window := rows{postgrestest.Route{EventType: requested, Strategy: notification.Aggregate}}
+	chosen := rows{postgrestest.UserSettings{DigestAt: "23:00"}}
 	evening := &notification.QuietHours{Start: 22*time.Hour + 30*time.Minute + 15*time.Second, End: 7 * time.Hour}
 	night := &notification.QuietHours{Start: 22 * time.Hour, End: 7 * time.Hour}
 	tests := []struct {
 		name     string
-		rows     []string
+		rows     []rows
+		sql      string
 		action   notification.QuietHoursAction
 		timezone string
 		own      *notification.QuietHours
 		group    *notification.QuietHours
 	}{
 		{name: "unknown recipient without rules"},
-		{name: "the recipient's", rows: []string{staff, deferred, own}, action: notification.Defer, timezone: "Europe/Rome", own: evening},
-		{name: "in the zone that they have set", rows: []string{staff, deferred, own, abroad}, action: notification.Defer, timezone: "America/New_York", own: evening},
-		{name: "off", rows: []string{staff, own, off}, timezone: "Europe/Rome"},
-		{name: "the entity's", rows: []string{group}, group: night},
-		{name: "the entity's row for the event's type, without quiet hours", rows: []string{group, ofType}},
-		{name: "an entity that was not stored", rows: []string{group, older}},
-		{name: "the type's time of digests", rows: []string{staff, own, at}, timezone: "Europe/Rome", own: evening},
-		{name: "a time that the recipient chose", rows: []string{staff, own, at, chosen}, timezone: "Europe/Rome"},
-		{name: "a time that the recipient chose, and an entity's quiet hours", rows: []string{staff, own, at, chosen, group}, timezone: "Europe/Rome", group: night},
-		{name: "a time that the recipient chose, for digests without one", rows: []string{staff, own, window, chosen}, timezone: "Europe/Rome", own: evening},
+		{name: "the recipient's", rows: []rows{staff, deferred, own}, action: notification.Defer, timezone: "Europe/Rome", own: evening},
+		{name: "in the zone that they have set", rows: []rows{staff, deferred, own, abroad}, action: notification.Defer,
+			timezone: "America/New_York", own: evening},
+		{name: "off", rows: []rows{staff, own}, sql: "UPDATE user_notification_preferences SET quiet_hours_enabled = false",
+			timezone: "Europe/Rome"},
+		{name: "the entity's", rows: []rows{group}, group: night},
+		{name: "the entity's row for the event's type, without quiet hours", rows: []rows{group, ofType}},
+		{name: "an entity that was not stored", rows: []rows{group}, sql: "UPDATE notification SET entity_type = NULL, entity_id = NULL"},
+		{name: "the type's time of digests", rows: []rows{staff, own, at}, timezone: "Europe/Rome", own: evening},
+		{name: "a time that the recipient chose", rows: []rows{staff, own, at, chosen}, timezone: "Europe/Rome"},
+		{
+			name: "a time that the recipient chose, and an entity's quiet hours", rows: []rows{staff, own, at, chosen, group},
+			timezone: "Europe/Rome", group: night,
+		},
+		{
+			name: "a time that the recipient chose, for digests without one", rows: []rows{staff, own, window, chosen},
+			timezone: "Europe/Rome", own: evening,
+		},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {
@@ -304,9 +348,8 @@ func TestQuietCheck(t *testing.T) {
 			roomtest.Empty(t, s)
 			roomtest.PlanMail(t, s)
 			postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE', entity_type = 'RESTAURANT', entity_id = '5'")
-			for _, sql := range tt.rows {
-				postgrestest.Exec(t, s, sql)
-			}
+			postgrestest.Add(t, s.Pool, slices.Concat(tt.rows...)...)
+			postgrestest.Exec(t, s, tt.sql)
 
 			check := roomtest.Must(attempt.On(s).QuietCheck(t.Context(), roomtest.Mail))(t)
 			ofDigest, err := attempt.On(s).DigestQuietCheck(t.Context(), notification.DigestKey{

@@ -29,7 +29,8 @@ var ways = map[string]func(ctx context.Context, s *db.DB, id, owner string) ([]n
 		return attempt.On(s).BeginAttempts(ctx, notification.Begin{DeliveryIDs: []string{id}, Owner: owner, Lease: time.Hour})
 	},
 	"retry": func(ctx context.Context, s *db.DB, id, owner string) ([]notification.Attempt, error) {
-		if _, err := attempt.On(s).Reopen(ctx, notification.Reopened{DeliveryID: id, RunID: owner, Address: "to-EMAIL", KeepText: true}); err != nil {
+		if _, err := attempt.On(s).Reopen(ctx, notification.Reopened{DeliveryID: id, RunID: owner, Address: "to-EMAIL",
+			KeepText: true}); err != nil {
 			return nil, err
 		}
 		return attempt.On(s).BeginAttempts(ctx, notification.Begin{DeliveryIDs: []string{id}, Owner: owner, Lease: time.Hour, Ordered: true})
@@ -51,7 +52,9 @@ func TestOneLeaseHolder(t *testing.T) {
 				s, ids := mailsTo(t, 1)
 				c := newConductor(t, s)
 				for choices := []int{}; choices != nil; {
-					postgrestest.Exec(t, s, "DELETE FROM delivery_retry; UPDATE notification SET attempt_count = 0, attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL")
+					postgrestest.Exec(t, s,
+						"DELETE FROM delivery_retry; UPDATE notification "+
+							"SET attempt_count = 0, attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL")
 					senders := [2]*sender{c.start(t, isolation, "a", pair[0], ids[0]), c.start(t, isolation, "b", pair[1], ids[0])}
 					choices = c.play(t, senders, choices)
 					requireOneHolder(t, s, isolation, senders)
@@ -205,7 +208,9 @@ func (c conductor) state(t *testing.T, each *sender) state {
 		return mayGoOn
 	}
 	return state(postgrestest.Get[int](t, c.s, `
-		SELECT coalesce(max(CASE WHEN $2 = ANY (pg_blocking_pids(pid)) THEN $5::int WHEN cardinality(pg_blocking_pids(pid)) > 0 THEN $4::int ELSE $3::int END), $3::int)
+		SELECT coalesce(max(CASE WHEN $2 = ANY (pg_blocking_pids(pid)) THEN $5::int
+		                         WHEN cardinality(pg_blocking_pids(pid)) > 0 THEN $4::int
+		                         ELSE $3::int END), $3::int)
 		FROM   pg_stat_activity
 		WHERE  datname = current_database()
 		AND    application_name = $1`, each.name, c.conn.Conn().PgConn().PID(), int(running), int(blocked), int(mayCommit)))

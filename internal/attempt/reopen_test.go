@@ -22,8 +22,9 @@ func TestReopening(t *testing.T) {
 	nobody := notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Preferences: []notification.Preference{}}
 	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, HasText: true, Recipient: nobody}, reopening())
 
-	postgrestest.Add(t, s.Pool, postgrestest.Recipient{UserType: nobody.UserType, UserID: "10", Name: "Ada", Email: "ada@example.com", Phone: "+1", Slack: "https://slack", Locale: "it", Timezone: "Europe/Rome", Inactive: true})
-	postgrestest.Exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token, active) VALUES ('RESTAURANT_USER', '10', 'token', false)")
+	postgrestest.Add(t, s.Pool, postgrestest.Recipient{UserType: nobody.UserType, UserID: "10", Name: "Ada", Email: "ada@example.com",
+		Phone: "+1", Slack: "https://slack", Locale: "it", Timezone: "Europe/Rome", Inactive: true})
+	postgrestest.Add(t, s.Pool, postgrestest.Device{Inactive: true})
 	postgrestest.Exec(t, s, "UPDATE notification SET body = NULL, last_error = 'no key pax'")
 	ada := notification.Recipient{
 		UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", Email: "ada@example.com", Phone: "+1", SlackWebhookURL: "https://slack",
@@ -34,7 +35,8 @@ func TestReopening(t *testing.T) {
 	postgrestest.Exec(t, s, "UPDATE recipient SET active = true")
 	postgrestest.Exec(t, s, "UPDATE recipient_device SET active = true")
 	ada.HasDevice = true
-	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, Known: true, Active: true, Recipient: ada}, reopening())
+	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, Known: true, Active: true, Recipient: ada},
+		reopening())
 }
 
 // Every status is checked, with and without Again.
@@ -42,7 +44,8 @@ func TestReopen(t *testing.T) {
 	t.Parallel()
 
 	s := roomtest.New(t, roomtest.PlanMail)
-	for _, before := range []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled} {
+	for _, before := range []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed,
+		notification.Cancelled} {
 		for _, again := range []bool{false, true} {
 			postgrestest.Exec(t, s, "TRUNCATE notification, notification_decision CASCADE")
 			roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email)))
@@ -64,7 +67,8 @@ func TestReopen(t *testing.T) {
 			require.Equal(t, roomtest.Row{
 				Status: "PENDING", Attempts: 1, Title: new("new title"), Body: new("new body"), Address: new("new"), Sent: sent,
 			}, roomtest.Delivery(t, s, roomtest.Mail), "%s: the earlier sending stays recorded", before)
-			require.True(t, postgrestest.Get[bool](t, s, "SELECT strategy = 'IMMEDIATE' AND send_after IS NULL AND digest_id IS NULL FROM notification"), "no digest takes it")
+			require.True(t, postgrestest.Get[bool](t, s,
+				"SELECT strategy = 'IMMEDIATE' AND send_after IS NULL AND digest_id IS NULL FROM notification"), "no digest takes it")
 			require.True(t, postgrestest.Get[bool](t, s, `
 				SELECT run_id = 'run-1' AND again = $1 AND status_before = $2 AND error_before IS NOT DISTINCT FROM $3
 				FROM   delivery_retry`, again, string(before), was.Error), before)
@@ -120,11 +124,13 @@ func TestReopenWithAProblem(t *testing.T) {
 	roomtest.SetStatus(t, s, roomtest.Mail, notification.Cancelled)
 	gone := notification.Reopened{DeliveryID: roomtest.Mail, RunID: "run-1", KeepText: true, Problem: "the recipient is no longer active"}
 	require.Equal(t, notification.ReopenedState{Status: notification.Failed, LastError: gone.Problem}, roomtest.Reopen(t, s, gone))
-	require.Equal(t, roomtest.Row{Status: "FAILED", Error: &gone.Problem, Title: new("title"), Body: new("body")}, roomtest.Delivery(t, s, roomtest.Mail))
+	require.Equal(t, roomtest.Row{Status: "FAILED", Error: &gone.Problem, Title: new("title"), Body: new("body")},
+		roomtest.Delivery(t, s, roomtest.Mail))
 
 	broken := notification.Reopened{DeliveryID: roomtest.Mail, RunID: "run-2", Address: "to", Problem: "no key pax"}
 	require.Equal(t, notification.ReopenedState{Status: notification.Failed, LastError: broken.Problem}, roomtest.Reopen(t, s, broken))
-	require.Equal(t, roomtest.Row{Status: "FAILED", Error: &broken.Problem, Address: new("to")}, roomtest.Delivery(t, s, roomtest.Mail), "an old text is not sent in place of the new text")
+	require.Equal(t, roomtest.Row{Status: "FAILED", Error: &broken.Problem, Address: new("to")}, roomtest.Delivery(t, s, roomtest.Mail),
+		"an old text is not sent in place of the new text")
 	require.Equal(t, broken.Problem, roomtest.Begin(t, s, roomtest.Mail, 0).Problem)
 }
 
@@ -155,7 +161,8 @@ func TestReopenSideBySide(t *testing.T) {
 		if i > 0 {
 			return roomtest.ErrOf(attempt.On(s).Reopen(t.Context(), roomtest.Anew("run-1", false)))
 		}
-		return roomtest.ErrOf(attempt.On(s).EndAttempts(t.Context(), []notification.AttemptResult{{DeliveryID: roomtest.Mail, Number: 1, Owner: begun.Owner, Outcome: notification.OutcomeSent}}))
+		return roomtest.ErrOf(attempt.On(s).EndAttempts(t.Context(),
+			[]notification.AttemptResult{{DeliveryID: roomtest.Mail, Number: 1, Owner: begun.Owner, Outcome: notification.OutcomeSent}}))
 	})
 	require.Equal(t, "SENT", roomtest.Delivery(t, s, roomtest.Mail).Status)
 	require.LessOrEqual(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_retry"), 1)

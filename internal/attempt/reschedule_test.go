@@ -47,7 +47,10 @@ func TestAttemptWaitsForTheTimeInTheRow(t *testing.T) {
 		{row: later + ", expires_at = now() - interval '1 second'"},
 		{row: "send_after = now() - interval '1 second', next_attempt_at = now() - interval '1 minute'"},
 	} {
-		postgrestest.Exec(t, s, "UPDATE notification SET status = 'PENDING', send_after = NULL, next_attempt_at = NULL, operator_time = NULL, strategy = 'IMMEDIATE', attempt_count = 0, expires_at = NULL, attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL")
+		postgrestest.Exec(t, s, `
+			UPDATE notification
+			SET    status = 'PENDING', send_after = NULL, next_attempt_at = NULL, operator_time = NULL, strategy = 'IMMEDIATE',
+			       attempt_count = 0, expires_at = NULL, attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL`)
 		postgrestest.Exec(t, s, "UPDATE notification SET "+tt.row)
 
 		seen, begun := look(t, s, roomtest.Mail), roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{roomtest.Mail}})[0]
@@ -60,7 +63,8 @@ func TestAttemptWaitsForTheTimeInTheRow(t *testing.T) {
 		require.Equal(t, seen, begun, tt.row)
 		require.WithinDuration(t, postgrestest.Get[time.Time](t, s, "SELECT "+tomorrow), seen.NotBefore, 0, tt.row)
 		require.Contains(t, seen.Wait, ": "+tt.want, tt.row)
-		require.Zero(t, roomtest.Delivery(t, s, roomtest.Mail).Attempts-postgrestest.Get[int](t, s, "SELECT attempt_count FROM notification"), tt.row)
+		require.Zero(t, roomtest.Delivery(t, s, roomtest.Mail).Attempts-postgrestest.Get[int](t, s, "SELECT attempt_count FROM notification"),
+			tt.row)
 	}
 }
 
@@ -71,7 +75,8 @@ func TestAttemptLeavesAnItemToItsDigest(t *testing.T) {
 	s := roomtest.New(t, roomtest.PlanMail)
 	for _, time := range []string{"NULL", "now() - interval '1 hour'", "now() + interval '1 hour'"} {
 		postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE', send_after = "+time)
-		require.Equal(t, notification.Attempt{Status: notification.Pending, InDigest: true}, roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{roomtest.Mail}})[0])
+		require.Equal(t, notification.Attempt{Status: notification.Pending, InDigest: true},
+			roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{roomtest.Mail}})[0])
 	}
 	roomtest.SetStatus(t, s, roomtest.Mail, notification.Cancelled)
 	require.Equal(t, notification.Attempt{Status: notification.Cancelled}, look(t, s, roomtest.Mail))
@@ -95,12 +100,14 @@ func TestReschedule(t *testing.T) {
 	t.Parallel()
 
 	tomorrow := time.Now().Add(24 * time.Hour).UTC().Truncate(time.Millisecond)
-	for _, planned := range []string{"send_after = NULL", "send_after = now() + interval '3 hours'", "next_attempt_at = now() + interval '3 hours', attempt_count = 1"} {
+	for _, planned := range []string{"send_after = NULL", "send_after = now() + interval '3 hours'",
+		"next_attempt_at = now() + interval '3 hours', attempt_count = 1"} {
 		s := roomtest.New(t, roomtest.PlanMail)
 		postgrestest.Exec(t, s, "UPDATE notification SET "+planned)
 
 		require.NoError(t, attempt.On(s).Reschedule(t.Context(), roomtest.Mail, tomorrow))
-		for _, seen := range []notification.Attempt{look(t, s, roomtest.Mail), roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{roomtest.Mail}})[0]} {
+		for _, seen := range []notification.Attempt{look(t, s, roomtest.Mail),
+			roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{roomtest.Mail}})[0]} {
 			require.WithinDuration(t, tomorrow, seen.NotBefore, 0, planned)
 			require.Equal(t, notification.InstantText(tomorrow)+": rescheduled by an operator", seen.Wait)
 		}
@@ -110,7 +117,8 @@ func TestReschedule(t *testing.T) {
 
 		roomtest.SetStatus(t, s, roomtest.Mail, notification.Sent)
 		require.NoError(t, attempt.On(s).Reschedule(t.Context(), roomtest.Mail, tomorrow))
-		require.Equal(t, "NOW", postgrestest.Get[string](t, s, "SELECT operator_time FROM notification"), "a delivery that has ended stays as it is")
+		require.Equal(t, "NOW", postgrestest.Get[string](t, s, "SELECT operator_time FROM notification"),
+			"a delivery that has ended stays as it is")
 	}
 }
 
@@ -119,7 +127,7 @@ func TestSendNowIgnoresQuietHours(t *testing.T) {
 	t.Parallel()
 
 	s := roomtest.New(t, roomtest.PlanWaitedMail)
-	postgrestest.Exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end) VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, '00:00', '23:59:59.999999')")
+	postgrestest.Add(t, s.Pool, postgrestest.Preference{QuietStart: "00:00", QuietEnd: "23:59:59.999999"})
 	held := func() bool {
 		postgrestest.Exec(t, s, "UPDATE notification SET status = 'PENDING', attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL")
 		return roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{roomtest.Mail}})[0].Held()
@@ -133,7 +141,8 @@ func TestSendNowIgnoresQuietHours(t *testing.T) {
 	require.True(t, held())
 	postgrestest.Exec(t, s, "UPDATE notification SET status = 'PENDING'")
 	require.NoError(t, attempt.On(s).Reschedule(t.Context(), roomtest.Mail, time.Time{}))
-	roomtest.Must(attempt.On(s).Reopen(t.Context(), notification.Reopened{DeliveryID: roomtest.Mail, RunID: "run-1", KeepText: true, Address: "a@example.com"}))(t)
+	roomtest.Must(attempt.On(s).Reopen(t.Context(),
+		notification.Reopened{DeliveryID: roomtest.Mail, RunID: "run-1", KeepText: true, Address: "a@example.com"}))(t)
 	require.True(t, held())
 }
 
@@ -151,7 +160,8 @@ func TestRescheduledDuringAnAttempt(t *testing.T) {
 				begun := roomtest.Begin(t, s, roomtest.Mail, 0)
 				require.NoError(t, attempt.On(s).Reschedule(t.Context(), roomtest.Mail, until))
 				if ended == "failed" {
-					result := notification.AttemptResult{DeliveryID: roomtest.Mail, Number: begun.Number, Owner: begun.Owner, Outcome: notification.OutcomeBusy, Next: tomorrow.Add(-time.Hour)}
+					result := notification.AttemptResult{DeliveryID: roomtest.Mail, Number: begun.Number, Owner: begun.Owner,
+						Outcome: notification.OutcomeBusy, Next: tomorrow.Add(-time.Hour)}
 					roomtest.Must(attempt.On(s).EndAttempts(t.Context(), []notification.AttemptResult{result}))(t)
 				} else {
 					begun.Verdict = notification.Verdict{NotBefore: tomorrow.Add(-time.Hour)}

@@ -45,21 +45,27 @@ func TestRecipientsOfAForeignDirectory(t *testing.T) {
 
 	s := roomtest.InForeignDirectory(t)
 	waiter := notification.Recipient{
-		UserType: notification.RestaurantUser, Who: "staff", UserID: roomtest.Ada, Entity: roomtest.Restaurant5, Roles: []string{"MANAGER", "WAITER"}, HasDevice: true, Preferences: []notification.Preference{},
+		UserType: notification.RestaurantUser, Who: "staff", UserID: roomtest.Ada, Entity: roomtest.Restaurant5, Roles: []string{"MANAGER",
+			"WAITER"}, HasDevice: true, Preferences: []notification.Preference{},
 	}
-	guest := notification.Recipient{UserType: notification.Customer, Who: "customer", UserID: "7", Entity: roomtest.Everybody, Preferences: []notification.Preference{}}
+	guest := notification.Recipient{UserType: notification.Customer, Who: "customer", UserID: "7", Entity: roomtest.Everybody,
+		Preferences: []notification.Preference{}}
 	tests := []struct {
 		name   string
 		target notification.Target
 		want   []notification.Recipient
 	}{
 		{name: "all of an entity", target: notification.Target{Entity: roomtest.Restaurant5}, want: []notification.Recipient{waiter}},
-		{name: "in one of their roles", target: notification.Target{Entity: roomtest.Restaurant5, Roles: []string{"WAITER"}}, want: []notification.Recipient{waiter}},
+		{name: "in one of their roles", target: notification.Target{Entity: roomtest.Restaurant5, Roles: []string{"WAITER"}},
+			want: []notification.Recipient{waiter}},
 		{name: "in a role that is not active", target: notification.Target{Entity: roomtest.Restaurant5, Roles: []string{"COOK"}}},
-		{name: "everybody of a type", target: notification.Target{Entity: roomtest.Everybody, UserType: notification.Customer}, want: []notification.Recipient{guest}},
+		{name: "everybody of a type", target: notification.Target{Entity: roomtest.Everybody, UserType: notification.Customer},
+			want: []notification.Recipient{guest}},
 	}
 	for _, tt := range tests {
-		require.Equal(t, tt.want, roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{tt.target}, notification.Cursor{}, 10))(t).Recipients, tt.name)
+		require.Equal(t, tt.want,
+			roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{tt.target}, notification.Cursor{},
+				10))(t).Recipients, tt.name)
 	}
 }
 
@@ -82,9 +88,11 @@ func TestRecipientsThatTablesRefuse(t *testing.T) {
 	for _, target := range []notification.Entity{roomtest.Everybody, {Type: notification.EntityCustomer, ID: "1"}} {
 		require.Equal(t, []string{"customer1"}, roomtest.Names(roomtest.AllPages(t, s, []notification.Target{{Entity: target}}, 1)))
 	}
-	page := roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{{Entity: roomtest.Everybody}}, notification.Cursor{}, 10))(t)
+	page := roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{{Entity: roomtest.Everybody}},
+		notification.Cursor{}, 10))(t)
 	require.Equal(t, []notification.PassedOver{
-		{Entity: roomtest.Everybody, UserType: notification.Customer, Known: true, Count: 3}, {Entity: roomtest.Everybody, UserType: "ROBOT", Count: 1},
+		{Entity: roomtest.Everybody, UserType: notification.Customer, Known: true, Count: 3}, {Entity: roomtest.Everybody,
+			UserType: "ROBOT", Count: 1},
 	}, page.PassedOver)
 	for _, id := range []string{strings.Repeat("x", 65), "1\n", ""} {
 		target := notification.Target{Entity: notification.Entity{Type: notification.EntityCustomer, ID: id}}
@@ -92,7 +100,8 @@ func TestRecipientsThatTablesRefuse(t *testing.T) {
 	}
 	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email)))
 	postgrestest.Exec(t, s, "UPDATE notification SET user_type = 'CUSTOMER', user_id = '1'")
-	require.Len(t, roomtest.Must(attempt.On(s).Undelivered(t.Context(), roomtest.Event1.ID, 10))(t), 1, "a person with two rows gets one delivery")
+	require.Len(t, roomtest.Must(attempt.On(s).Undelivered(t.Context(), roomtest.Event1.ID, 10))(t), 1,
+		"a person with two rows gets one delivery")
 }
 
 // An attempt, a digest and an explanation read the same facts, however long a message waited.
@@ -104,7 +113,9 @@ func TestAttemptsInAForeignDirectory(t *testing.T) {
 	roomtest.SavePlan(t, s, roomtest.Decided(roomtest.Ada, roomtest.Planned(notification.Push), roomtest.Planned(notification.Email)))
 	postgrestest.Exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = '5'")
 	postgrestest.Exec(t, s, "UPDATE notification SET recipient_address = NULL WHERE channel = 'PUSH'")
-	postgrestest.Exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, allowed_roles) VALUES ('RESTAURANT', '5', 'PUSH', '{WAITER}'), ('RESTAURANT', '5', 'EMAIL', '{COOK}')")
+	postgrestest.Add(t, s.Pool,
+		postgrestest.GroupSetting{Channel: notification.Push, AllowedRoles: []string{"WAITER"}},
+		postgrestest.GroupSetting{AllowedRoles: []string{"COOK"}})
 
 	postgrestest.Exec(t, s, roomtest.Past)
 	judged := roomtest.Begin(t, s, mail, 0)
@@ -112,13 +123,15 @@ func TestAttemptsInAForeignDirectory(t *testing.T) {
 	require.Equal(t, []string{"token"}, roomtest.Begin(t, s, push, 0).Message.Devices, "each device once")
 	postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE' WHERE channel = 'PUSH'")
 
-	key := notification.DigestKey{UserType: notification.RestaurantUser, UserID: roomtest.Ada, Channel: notification.Push, EventType: roomtest.Event1.Type}
+	key := notification.DigestKey{UserType: notification.RestaurantUser, UserID: roomtest.Ada, Channel: notification.Push,
+		EventType: roomtest.Event1.Type}
 	roomtest.Seal(t, s, "digest-1", key)
 	begun := roomtest.BeginDigest(t, s, "digest-1", key)
 	require.Len(t, begun.Begun, 1, "a waiter may also be a manager")
 	require.Equal(t, []string{"token"}, begun.Message().Devices)
 
-	entry := roomtest.Must(planner.On(s).DirectoryEntry(t.Context(), notification.RestaurantUser, roomtest.Ada, []notification.Target{{Entity: roomtest.Restaurant5}}))(t)
+	entry := roomtest.Must(planner.On(s).DirectoryEntry(t.Context(), notification.RestaurantUser, roomtest.Ada,
+		[]notification.Target{{Entity: roomtest.Restaurant5}}))(t)
 	require.True(t, entry.Known && entry.Active)
 	require.Len(t, entry.Memberships, 4)
 	entry = roomtest.Must(planner.On(s).DirectoryEntry(t.Context(), notification.Customer, "8", nil))(t)
@@ -196,10 +209,13 @@ func TestDeadTokenThatIsLocked(t *testing.T) {
 	roomtest.Begin(t, s, push, 0)
 	postgrestest.OpenTx(t, s, "SELECT FROM phone FOR UPDATE")
 
-	recorded := roomtest.EndGroup(t, s, []notification.AttemptResult{{DeliveryID: push, Number: 1, Outcome: notification.OutcomeRefused, Detail: "fcm refused", DeadDevices: []string{"token"}}})[0]
+	recorded := roomtest.EndGroup(t, s,
+		[]notification.AttemptResult{{DeliveryID: push, Number: 1, Outcome: notification.OutcomeRefused, Detail: "fcm refused",
+			DeadDevices: []string{"token"}}})[0]
 
 	require.Contains(t, recorded.DeadTokensKept, "in time")
-	require.Equal(t, "fcm refused; "+recorded.DeadTokensKept, postgrestest.Get[string](t, s, "SELECT detail FROM delivery_attempt WHERE outcome = 'REFUSED'"))
+	require.Equal(t, "fcm refused; "+recorded.DeadTokensKept,
+		postgrestest.Get[string](t, s, "SELECT detail FROM delivery_attempt WHERE outcome = 'REFUSED'"))
 }
 
 // Every migration after the directory's migration runs and can be reverted, even if the directory

@@ -130,7 +130,8 @@ func TestStatesOfEvents(t *testing.T) {
 			roomtest.EmitEvent(t, s, "evt-1")
 			return nil
 		}},
-		endClaim(notification.ClaimStarted), endClaim(notification.ClaimFailed), endClaim(notification.ClaimReleased), endClaim(notification.ClaimKept),
+		endClaim(notification.ClaimStarted), endClaim(notification.ClaimFailed), endClaim(notification.ClaimReleased),
+		endClaim(notification.ClaimKept),
 		finish(notification.EventEnd{Success: true, First: true}), finish(notification.EventEnd{Success: true}), finish(notification.EventEnd{}),
 		{"withdraw", func(t *testing.T, _ *db.DB) error { return roomtest.ErrOf(events.WithdrawEvent(t.Context(), "evt-1")) }},
 		{"retry", func(t *testing.T, _ *db.DB) error { return roomtest.ErrOf(events.RetryEvent(t.Context(), "evt-1")) }},
@@ -152,17 +153,16 @@ func TestStatesOfEvents(t *testing.T) {
 func plantEvent(t *testing.T, s *db.DB, outbox, processed string) {
 	t.Helper()
 	postgrestest.Exec(t, s, "DELETE FROM event_approval; DELETE FROM processed_event; DELETE FROM event_outbox")
+	past := time.Now().Add(-time.Minute)
 	if outbox != "" {
-		roomtest.EmitEvent(t, s, "evt-1")
-		postgrestest.Exec(t, s, `
-			UPDATE event_outbox
-			SET    status = $1, created_at = now() - interval '1 minute',
-			       published_at = CASE $1 WHEN 'PROCESSED' THEN now() END, error_message = CASE $1 WHEN 'FAILED' THEN 'why' END`, outbox)
+		postgrestest.Add(t, s.Pool, postgrestest.Event{Status: notification.OutboxStatus(outbox), CreatedAt: past})
+	}
+	row := postgrestest.ProcessedEvent{Status: notification.ProcessedStatus(processed), CreatedAt: past, UpdatedAt: past}
+	if processed == string(notification.NoRecipients) {
+		row.Status, row.Outcome = notification.ProcessedSuccess, notification.NoRecipients
 	}
 	if processed != "" {
-		postgrestest.Exec(t, s, `
-			INSERT INTO processed_event (event_id, status, outcome, created_at, updated_at)
-			VALUES ('evt-1', CASE $1 WHEN 'NO_RECIPIENTS' THEN 'SUCCESS' ELSE $1 END, CASE $1 WHEN 'NO_RECIPIENTS' THEN $1 END, now() - interval '1 minute', now() - interval '1 minute')`, processed)
+		postgrestest.Add(t, s.Pool, row)
 	}
 }
 
@@ -188,7 +188,8 @@ const staffMessage = "evt-1-staff10-WEBSOCKET"
 // has not ended. Otherwise its first attempt has ended.
 func plantDelivery(t *testing.T, s *db.DB, status notification.Status, underWay bool) {
 	t.Helper()
-	postgrestest.Exec(t, s, "DELETE FROM delivery_receipt; DELETE FROM delivery_follow_up; DELETE FROM notification_decision; DELETE FROM notification")
+	postgrestest.Exec(t, s,
+		"DELETE FROM delivery_receipt; DELETE FROM delivery_follow_up; DELETE FROM notification_decision; DELETE FROM notification")
 	if status == "" {
 		return
 	}
@@ -196,7 +197,8 @@ func plantDelivery(t *testing.T, s *db.DB, status notification.Status, underWay 
 	roomtest.SetStatus(t, s, staffMessage, status)
 	postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1, digest_id = 'digest-1'")
 	if underWay {
-		postgrestest.Exec(t, s, "UPDATE notification SET attempt_owner = 'o', attempt_began = now(), attempt_until = now() + interval '1 minute', digest_id = NULL")
+		postgrestest.Exec(t, s,
+			"UPDATE notification SET attempt_owner = 'o', attempt_began = now(), attempt_until = now() + interval '1 minute', digest_id = NULL")
 	}
 }
 
@@ -208,7 +210,8 @@ var deliveryChanges = []change{
 	{"end: busy", func(t *testing.T, s *db.DB) error { return endWith(t, s, notification.OutcomeBusy, false) }},
 	{"end: refused", func(t *testing.T, s *db.DB) error { return endWith(t, s, notification.OutcomeRefused, true) }},
 	{"drop by a rule", func(t *testing.T, s *db.DB) error {
-		dropped := notification.Attempt{Owner: "o", Message: notification.Message{DeliveryID: staffMessage}, Verdict: notification.Verdict{Dropped: "EXPIRED"}}
+		dropped := notification.Attempt{Owner: "o", Message: notification.Message{DeliveryID: staffMessage},
+			Verdict: notification.Verdict{Dropped: "EXPIRED"}}
 		return attempt.On(s).ReleaseAttempts(t.Context(), []notification.Attempt{dropped})
 	}},
 	{"give up: failed", func(t *testing.T, s *db.DB) error { return giveUp(t, s, notification.Failed) }},
@@ -282,7 +285,8 @@ func reopenMessage(t *testing.T, s *db.DB, again bool) error {
 		return nil
 	}
 	title, body := "title", "body"
-	return roomtest.ErrOf(attempt.On(s).Reopen(t.Context(), notification.Reopened{DeliveryID: staffMessage, RunID: "run", Again: again, Title: &title, Body: &body}))
+	return roomtest.ErrOf(attempt.On(s).Reopen(t.Context(),
+		notification.Reopened{DeliveryID: staffMessage, RunID: "run", Again: again, Title: &title, Body: &body}))
 }
 
 // idOfMessage returns notification.id of the delivery; 0: there is none.

@@ -84,7 +84,8 @@ func statementsByIndex(s *db.DB) map[string]func(ctx context.Context) error {
 		}
 	}
 	longID := func(ctx context.Context) error {
-		return roomtest.ErrOf(receipts.On(s).RecordReceipts(ctx, []notification.Receipt{{Provider: "vonage", ID: "V1/delivered", DeliveryID: strings.Repeat("a", 64), Word: "delivered"}}))
+		return roomtest.ErrOf(receipts.On(s).RecordReceipts(ctx,
+			[]notification.Receipt{{Provider: "vonage", ID: "V1/delivered", DeliveryID: strings.Repeat("a", 64), Word: "delivered"}}))
 	}
 	return map[string]func(ctx context.Context) error{
 		"delivery_follow_up_delivery":  purging(purge.Notifications),
@@ -104,7 +105,8 @@ func statementsByIndex(s *db.DB) map[string]func(ctx context.Context) error {
 		},
 		"merged_recipient_to": func(ctx context.Context) error { return roomtest.ErrOf(person.On(s).SelvesOf(ctx, who)) },
 		"notification_collapse": func(ctx context.Context) error {
-			return planner.On(s).SavePlan(ctx, notification.Event{ID: "e7", Type: "T", CollapseKey: "k7"}, []notification.DecidedRecipient{roomtest.Decided("7", roomtest.Planned(notification.Push))})
+			return planner.On(s).SavePlan(ctx, notification.Event{ID: "e7", Type: "T", CollapseKey: "k7"},
+				[]notification.DecidedRecipient{roomtest.Decided("7", roomtest.Planned(notification.Push))})
 		},
 		"notification_correlation_id":      deliveries(list.DeliveryFilter{CorrelationID: "c7"}),
 		"notification_created_at":          purging(purge.Notifications),
@@ -113,7 +115,8 @@ func statementsByIndex(s *db.DB) map[string]func(ctx context.Context) error {
 			return roomtest.ErrOf(l.RecipientDecisions(ctx, list.RecipientFilter{RecipientKey: who}, 20))
 		},
 		"notification_failed_child": func(ctx context.Context) error {
-			return roomtest.ErrOfTwo(attempt.On(s).ClaimFailed(ctx, notification.Part{EventID: "e7", Lane: notification.Lane{Channel: notification.Email}}, 1000, 20))
+			return roomtest.ErrOfTwo(attempt.On(s).ClaimFailed(ctx,
+				notification.Part{EventID: "e7", Lane: notification.Lane{Channel: notification.Email}}, 1000, 20))
 		},
 		"notification_inbox_newest": func(ctx context.Context) error {
 			return roomtest.ErrOf(inbox.On(s).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
@@ -125,10 +128,12 @@ func statementsByIndex(s *db.DB) map[string]func(ctx context.Context) error {
 		},
 		"notification_of_user": deliveries(list.DeliveryFilter{UserType: who.UserType, UserID: who.UserID}),
 		"notification_to_aggregate": func(ctx context.Context) error {
-			return roomtest.ErrOf(attempt.On(s).DigestQuietCheck(ctx, notification.DigestKey{UserType: who.UserType, UserID: who.UserID, Channel: notification.Email, EventType: "T"}))
+			return roomtest.ErrOf(attempt.On(s).DigestQuietCheck(ctx,
+				notification.DigestKey{UserType: who.UserType, UserID: who.UserID, Channel: notification.Email, EventType: "T"}))
 		},
 		"notification_to_deliver": func(ctx context.Context) error {
-			return roomtest.ErrOf(attempt.On(s).NextDeliveries(ctx, "e7", notification.Lane{Channel: notification.Email}, notification.IDRange{}, "", 20))
+			return roomtest.ErrOf(attempt.On(s).NextDeliveries(ctx, "e7", notification.Lane{Channel: notification.Email},
+				notification.IDRange{}, "", 20))
 		},
 		"notification_unread_newest": func(ctx context.Context) error { return roomtest.ErrOf(inbox.On(s).Unread(ctx, who)) },
 		"notification_unsent": func(ctx context.Context) error {
@@ -137,7 +142,8 @@ func statementsByIndex(s *db.DB) map[string]func(ctx context.Context) error {
 		},
 		"counted_message_at": func(ctx context.Context) error { return roomtest.ErrOf(purge.On(s).DeleteCounted(ctx, 20)) },
 		"counted_message_recipient": func(ctx context.Context) error {
-			return planner.On(s).ReadCounted(ctx, notification.Caps{{Channel: notification.Email}}, []notification.Recipient{{UserType: who.UserType, UserID: who.UserID}})
+			return planner.On(s).ReadCounted(ctx, notification.Caps{{Channel: notification.Email}},
+				[]notification.Recipient{{UserType: who.UserType, UserID: who.UserID}})
 		},
 		"throttle_ends":              func(ctx context.Context) error { return roomtest.ErrOf(purge.On(s).DeleteThrottles(ctx, 20)) },
 		"operator_action_at":         purging(purge.Actions),
@@ -168,30 +174,41 @@ func statementsByIndex(s *db.DB) map[string]func(ctx context.Context) error {
 func fillAllTables(t *testing.T, s *db.DB) {
 	t.Helper()
 	for _, sql := range []string{`
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, error_message, created_at, correlation_id, cancels, source, acknowledged_at)
-		SELECT 'e' || i, 'T', 'RESTAURANT', '5', '{}', CASE i % 100 WHEN 1 THEN 'PENDING' WHEN 2 THEN 'FAILED' ELSE 'PROCESSED' END, CASE WHEN i % 100 NOT IN (1, 2) THEN now() END,
-		       CASE i % 100 WHEN 2 THEN 'refused' END, now() - i * interval '1 minute', CASE WHEN i % 10 = 0 THEN 'c' || i END, CASE WHEN i % 100 = 3 THEN 'e' || i + 1 END,
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, error_message, created_at,
+		                          correlation_id, cancels, source, acknowledged_at)
+		SELECT 'e' || i, 'T', 'RESTAURANT', '5', '{}', CASE i % 100 WHEN 1 THEN 'PENDING' WHEN 2 THEN 'FAILED' ELSE 'PROCESSED' END,
+		       CASE WHEN i % 100 NOT IN (1, 2) THEN now() END,
+		       CASE i % 100 WHEN 2 THEN 'refused' END, now() - i * interval '1 minute', CASE WHEN i % 10 = 0 THEN 'c' || i END,
+		       CASE WHEN i % 100 = 3 THEN 'e' || i + 1 END,
 		       CASE WHEN i % 4 = 0 THEN 'orders' ELSE 'herald' END, CASE WHEN i % 100 <> 4 THEN now() END
 		FROM   generate_series(1, 20000) AS i`, `
 		INSERT INTO processed_event (event_id, status, outcome, created_at, updated_at)
-		SELECT event_id, CASE WHEN seq % 100 = 5 THEN 'PROCESSING' WHEN seq % 100 = 6 THEN 'FAILED' ELSE 'SUCCESS' END, CASE WHEN seq % 100 = 7 THEN 'NO_RECIPIENTS' END, created_at, created_at
+		SELECT event_id, CASE WHEN seq % 100 = 5 THEN 'PROCESSING' WHEN seq % 100 = 6 THEN 'FAILED' ELSE 'SUCCESS' END,
+		       CASE WHEN seq % 100 = 7 THEN 'NO_RECIPIENTS' END, created_at, created_at
 		FROM   event_outbox
 		WHERE  status = 'PROCESSED'`, `
 		INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels)
 		SELECT event_id, 'RESTAURANT_USER', (seq % 1000)::text, created_at, '{"EMAIL":"SELECTED"}' FROM event_outbox`, `
-		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, status, last_error, strategy, attempt_count, created_at, sent_at, available_at, read_at, digest_id, collapse_key, collapse_seq)
-		SELECT event_id, 'T', correlation_id, 'RESTAURANT_USER', (seq % 1000)::text, CASE WHEN seq % 2 = 1 THEN 'WEBSOCKET' ELSE 'EMAIL' END, 'd' || seq, 't', 'b',
-		       CASE seq % 100 WHEN 8 THEN 'PENDING' WHEN 10 THEN 'FAILED' ELSE 'SENT' END, CASE seq % 100 WHEN 10 THEN 'refused' END, CASE WHEN seq % 100 = 8 THEN 'AGGREGATE' ELSE 'IMMEDIATE' END,
-		       1, created_at, created_at, created_at, CASE WHEN seq % 20 <> 1 THEN now() END, CASE WHEN seq % 40 = 0 THEN 'digest-' || seq END, CASE WHEN seq % 10 = 7 THEN 'k' || seq END, CASE WHEN seq % 10 = 7 THEN seq END
+		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, status,
+		                          last_error, strategy, attempt_count, created_at, sent_at, available_at, read_at, digest_id, collapse_key,
+		                          collapse_seq)
+		SELECT event_id, 'T', correlation_id, 'RESTAURANT_USER', (seq % 1000)::text, CASE WHEN seq % 2 = 1 THEN 'WEBSOCKET' ELSE 'EMAIL' END,
+		       'd' || seq, 't', 'b',
+		       CASE seq % 100 WHEN 8 THEN 'PENDING' WHEN 10 THEN 'FAILED' ELSE 'SENT' END, CASE seq % 100 WHEN 10 THEN 'refused' END,
+		       CASE WHEN seq % 100 = 8 THEN 'AGGREGATE' ELSE 'IMMEDIATE' END,
+		       1, created_at, created_at, created_at, CASE WHEN seq % 20 <> 1 THEN now() END, CASE WHEN seq % 40 = 0 THEN 'digest-' || seq END,
+		       CASE WHEN seq % 10 = 7 THEN 'k' || seq END, CASE WHEN seq % 10 = 7 THEN seq END
 		FROM   event_outbox`, `
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, received_at, status)
 		SELECT 'sendgrid', 'r' || i, 'd' || i, now(), now() - i * interval '1 minute', 'processed' FROM generate_series(1, 20000) AS i`, `
 		INSERT INTO delivery_follow_up (delivery_id, kind) SELECT 'd' || i, 'DEAD_LETTER' FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO merged_recipient (user_type, user_id, to_user_type, to_user_id)
 		SELECT 'GUEST', i::text, 'CUSTOMER', (i % 1000)::text FROM generate_series(1, 5000) AS i`, `
-		INSERT INTO operator_action (at, actor, command, target) SELECT now() - i * interval '1 minute', 'ada', 'retry', 'e' || i FROM generate_series(1, 5000) AS i`, `
+		INSERT INTO operator_action (at, actor, command, target) SELECT now() - i * interval '1 minute', 'ada', 'retry', 'e' || i
+		FROM   generate_series(1, 5000) AS i`, `
 		INSERT INTO preference_change (at, user_type, user_id, setting, old_value, new_value)
-		SELECT now() - i * interval '1 minute', 'RESTAURANT_USER', (i % 1000)::text, 'ENABLED', 'true', 'false' FROM generate_series(1, 5000) AS i`, `
+		SELECT now() - i * interval '1 minute', 'RESTAURANT_USER', (i % 1000)::text, 'ENABLED', 'true', 'false'
+		FROM   generate_series(1, 5000) AS i`, `
 		INSERT INTO recipient_suppression (channel, address_hash, reason, since)
 		SELECT 'EMAIL', sha256(i::text::bytea), 'BOUNCE', now() - i * interval '1 minute' FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO source_row (source, row_key, event_id, key_hash, refusals, error, failed_at)
@@ -200,13 +217,16 @@ func fillAllTables(t *testing.T, s *db.DB) {
 		SELECT 'RESTAURANT_USER', i::text, 'T', 'EMAIL', '', now() + (i - 5) * interval '1 minute' FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO frequency_cap (channel_type, at_most, per) VALUES ('EMAIL', 3, '1 day')`, `
 		INSERT INTO counted_message (message_id, user_type, user_id, channel_type, category, at, waits)
-		SELECT 'm' || i, 'RESTAURANT_USER', (i % 100)::text, 'EMAIL', '', now() - (i - 5) * interval '1 minute', false FROM generate_series(1, 5000) AS i`, `
+		SELECT 'm' || i, 'RESTAURANT_USER', (i % 100)::text, 'EMAIL', '', now() - (i - 5) * interval '1 minute', false
+		FROM   generate_series(1, 5000) AS i`, `
 		INSERT INTO gateway_ticket (ticket_hash, user_type, user_id, token_expires_at, expires_at)
-		SELECT sha256(i::text::bytea), 'RESTAURANT_USER', '7', now(), now() + (i - 100) * interval '1 second' FROM generate_series(1, 5000) AS i`, `
+		SELECT sha256(i::text::bytea), 'RESTAURANT_USER', '7', now(), now() + (i - 100) * interval '1 second'
+		FROM   generate_series(1, 5000) AS i`, `
 		INSERT INTO recipient (user_type, user_id) SELECT 'RESTAURANT_USER', i::text FROM generate_series(1, 20000) AS i`, `
 		INSERT INTO recipient_device (user_type, user_id, token) SELECT user_type, user_id, 'token-' || user_id FROM recipient`, `
 		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
-		SELECT 'RESTAURANT', CASE WHEN i % 2 = 0 THEN '5' ELSE i::text END, 'RESTAURANT_USER', i::text, 'STAFF' FROM generate_series(1, 20000) AS i`,
+		SELECT 'RESTAURANT', CASE WHEN i % 2 = 0 THEN '5' ELSE i::text END, 'RESTAURANT_USER', i::text, 'STAFF'
+		FROM   generate_series(1, 20000) AS i`,
 		"VACUUM ANALYZE",
 	} {
 		postgrestest.Exec(t, s, sql)
@@ -236,10 +256,8 @@ func TestLatestEventsByIndex(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
-		SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - (20000 - i) * interval '1 second'
-		FROM   generate_series(1, 20000) i`)
+	postgrestest.AddMany(t, s.Pool, 20_000, postgrestest.Event{AggregateType: "ADMIN", AggregateID: "1", Status: notification.OutboxProcessed},
+		postgrestest.Expressions{"event_id": "'evt-' || i", "created_at": "now() - (20000 - i) * interval '1 second'"})
 	postgrestest.Exec(t, s, "ANALYZE event_outbox")
 	latest := func(s *db.DB) list.Reader { return list.Reader{Pool: s.Pool, Searched: 1000} }
 	for name, tt := range map[string]struct {
@@ -281,7 +299,8 @@ func TestDeliveriesOfAnEventByIndex(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	roomtest.Plant(t, s, 20_000, map[string]string{"event_id": "CASE WHEN i <= 10000 THEN 'broadcast' ELSE 'e' || i END"})
+	roomtest.Plant(t, s, 20_000, postgrestest.Delivery{},
+		postgrestest.Expressions{"event_id": "CASE WHEN i <= 10000 THEN 'broadcast' ELSE 'e' || i END"})
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	all := list.DeliveryFilter{EventID: "broadcast"}
 	sent := list.DeliveryFilter{EventID: "broadcast", Statuses: []notification.Status{notification.Sent}}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,16 +31,20 @@ import (
 // contended are 16 mails and 16 WEBSOCKET messages about the events v1 to v4 to staff 10 to 13, which
 // several statements lock.
 const contended = `
-	DELETE FROM delivery_follow_up; DELETE FROM delivery_receipt; DELETE FROM notification_decision; DELETE FROM notification; DELETE FROM throttle; DELETE FROM event_outbox;
+	DELETE FROM delivery_follow_up; DELETE FROM delivery_receipt; DELETE FROM notification_decision; DELETE FROM notification; DELETE FROM throttle;
+	DELETE FROM event_outbox;
 	INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, collapse_key)
 	SELECT 'v' || e, 'ORDER_STATUS', 'RESTAURANT', '5', '{}', 'order-7' FROM generate_series(1, 5) AS e ORDER BY e;
-	INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, strategy, digest_id, escalates, collapse_key, collapse_seq, attempt_count, attempt_owner, attempt_began, attempt_until, available_at)
-	SELECT o.event_id, o.event_type, 'RESTAURANT_USER', u::text, c, o.event_id || '-staff' || u || '-' || c, 't', 'b', 'AGGREGATE', 'digest-1', true, o.collapse_key, o.seq, 1, 'o', now() - interval '1 minute', now() - interval '1 second', now()
+	INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, strategy, digest_id, escalates,
+	                          collapse_key, collapse_seq, attempt_count, attempt_owner, attempt_began, attempt_until, available_at)
+	SELECT o.event_id, o.event_type, 'RESTAURANT_USER', u::text, c, o.event_id || '-staff' || u || '-' || c, 't', 'b', 'AGGREGATE',
+	       'digest-1', true, o.collapse_key, o.seq, 1, 'o', now() - interval '1 minute', now() - interval '1 second', now()
 	FROM   event_outbox o, generate_series(10, 13) AS u, unnest(ARRAY['EMAIL', 'WEBSOCKET']) AS c
 	WHERE  o.event_id <> 'v5'
 	ORDER BY o.seq, u, c;
 	UPDATE notification SET title = 'moved' WHERE id % 3 = 0; -- rows are not in the order of their ids
-	INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key) SELECT 'RESTAURANT_USER', u::text, 'ORDER_STATUS', 'SMS', '' FROM generate_series(10, 13) AS u`
+	INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key)
+	SELECT 'RESTAURANT_USER', u::text, 'ORDER_STATUS', 'SMS', '' FROM generate_series(10, 13) AS u`
 
 // contendedIDs returns the ids of contended, in the reverse order.
 func contendedIDs() (ids []string) {
@@ -55,7 +60,8 @@ func contendedIDs() (ids []string) {
 var lockers = map[string]func(ctx context.Context, s *db.DB) error{
 	"plan": func(ctx context.Context, s *db.DB) error {
 		v5 := notification.Event{ID: "v5", Type: "ORDER_STATUS", CollapseKey: "order-7"}
-		return planner.On(s).SavePlan(ctx, v5, roomtest.Mapped([]string{"13", "12", "11", "10"}, func(id string) notification.DecidedRecipient { return roomtest.Version(v5, id, notification.SMS) }))
+		return planner.On(s).SavePlan(ctx, v5, roomtest.Mapped([]string{"13", "12", "11", "10"},
+			func(id string) notification.DecidedRecipient { return roomtest.Version(v5, id, notification.SMS) }))
 	},
 	"locked plan": func(ctx context.Context, s *db.DB) error {
 		v5 := notification.Event{ID: "v5", Type: "ORDER_STATUS", CollapseKey: "order-7"}
@@ -66,14 +72,16 @@ var lockers = map[string]func(ctx context.Context, s *db.DB) error{
 			decided = append(decided, roomtest.Version(v5, id, notification.SMS))
 		}
 		keys := roomtest.Mapped(page.Recipients, func(r notification.Recipient) notification.Throttle { return smsKey("v5", r.UserID) })
-		return planner.On(s).SaveLockedPlan(ctx, v5, page, keys, func(notification.Used) ([]notification.DecidedRecipient, error) { return decided, nil })
+		return planner.On(s).SaveLockedPlan(ctx, v5, page, keys,
+			func(notification.Used) ([]notification.DecidedRecipient, error) { return decided, nil })
 	},
 	"follow": func(ctx context.Context, s *db.DB) error {
 		key := smsKey("v2", "10")
-		_, err := escalation.On(s).Follow(ctx, notification.EscalationKey{DeliveryID: "v2-staff10-EMAIL", To: notification.SMS, Throttle: &key}, func(notification.Escalating) *notification.DecidedRecipient {
-			follower := roomtest.Version(notification.Event{ID: "v2"}, "10", notification.SMS)
-			return &follower
-		})
+		_, err := escalation.On(s).Follow(ctx, notification.EscalationKey{DeliveryID: "v2-staff10-EMAIL", To: notification.SMS, Throttle: &key},
+			func(notification.Escalating) *notification.DecidedRecipient {
+				follower := roomtest.Version(notification.Event{ID: "v2"}, "10", notification.SMS)
+				return &follower
+			})
 		return err
 	},
 	"begin": func(ctx context.Context, s *db.DB) error {
@@ -81,7 +89,8 @@ var lockers = map[string]func(ctx context.Context, s *db.DB) error{
 	},
 	"end": func(ctx context.Context, s *db.DB) error {
 		return roomtest.ErrOf(attempt.On(s).EndAttempts(ctx, roomtest.Mapped(contendedIDs(), func(id string) notification.AttemptResult {
-			return notification.AttemptResult{DeliveryID: id, Number: 1, Owner: "o", Outcome: notification.OutcomeRefused, Detail: "no", GiveUp: true}
+			return notification.AttemptResult{DeliveryID: id, Number: 1, Owner: "o", Outcome: notification.OutcomeRefused,
+				Detail: "no", GiveUp: true}
 		})))
 	},
 	"release": func(ctx context.Context, s *db.DB) error {
@@ -91,7 +100,8 @@ var lockers = map[string]func(ctx context.Context, s *db.DB) error{
 	},
 	"seal": func(ctx context.Context, s *db.DB) error {
 		return roomtest.ErrOf(attempt.On(s).SealDigest(ctx, notification.Sealing{
-			DigestID: "digest-2", Key: notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "ORDER_STATUS"},
+			DigestID: "digest-2", Key: notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email,
+				EventType: "ORDER_STATUS"},
 			Fits: func(notification.Digest, []notification.DigestItem) bool { return true },
 		}))
 	},
@@ -120,7 +130,8 @@ var lockers = map[string]func(ctx context.Context, s *db.DB) error{
 		})))
 	},
 	"acknowledge": func(ctx context.Context, s *db.DB) error {
-		ids, err := db.Collect(ctx, s.Pool, "read ids", pgx.RowTo[int64], "SELECT id FROM notification WHERE channel = 'WEBSOCKET' AND user_id = '10' ORDER BY id DESC")
+		ids, err := db.Collect(ctx, s.Pool, "read ids", pgx.RowTo[int64],
+			"SELECT id FROM notification WHERE channel = 'WEBSOCKET' AND user_id = '10' ORDER BY id DESC")
 		if err != nil {
 			return err
 		}
@@ -129,7 +140,8 @@ var lockers = map[string]func(ctx context.Context, s *db.DB) error{
 		}))
 	},
 	"read all": func(ctx context.Context, s *db.DB) error {
-		last, err := db.One(ctx, s.Pool, "read last id", pgx.RowTo[int64], "SELECT coalesce(max(id), 0) FROM notification WHERE channel = 'WEBSOCKET' AND user_id = '10'")
+		last, err := db.One(ctx, s.Pool, "read last id", pgx.RowTo[int64],
+			"SELECT coalesce(max(id), 0) FROM notification WHERE channel = 'WEBSOCKET' AND user_id = '10'")
 		if err != nil {
 			return err
 		}
@@ -166,13 +178,16 @@ func TestLockOrder(t *testing.T) {
 			s := postgrestest.New(t)
 			for _, two := range names[i:] {
 				for _, status := range []string{"PENDING", "FAILED"} {
-					for _, held := range []string{"SELECT FROM notification WHERE delivery_id = 'v2-staff10-EMAIL' FOR UPDATE", "SELECT FROM notification WHERE delivery_id = 'v2-staff11-EMAIL' FOR UPDATE", "SELECT FROM throttle WHERE user_id = '10' FOR UPDATE"} {
-						if held[12:20] == "throttle" && (status == "FAILED" || !slices.Contains(ofThrottles, two)) {
+					for _, held := range []string{
+						"notification WHERE delivery_id = 'v2-staff10-EMAIL'", "notification WHERE delivery_id = 'v2-staff11-EMAIL'",
+						"throttle WHERE user_id = '10'",
+					} {
+						if strings.HasPrefix(held, "throttle") && (status == "FAILED" || !slices.Contains(ofThrottles, two)) {
 							continue
 						}
 						postgrestest.Exec(t, s, contended)
 						postgrestest.Exec(t, s, "UPDATE notification SET status = $1, last_error = CASE $1 WHEN 'FAILED' THEN 'no' END", status)
-						requireNoDeadlock(t, s, held, lockers[one], lockers[two], one+" and "+two+" of "+status)
+						requireNoDeadlock(t, s, "SELECT FROM "+held+" FOR UPDATE", lockers[one], lockers[two], one+" and "+two+" of "+status)
 					}
 				}
 			}
@@ -193,7 +208,8 @@ func requireNoDeadlock(t *testing.T, s *db.DB, held string, one, two func(contex
 		})
 	}
 	require.Eventually(t, func() bool {
-		return len(ended)+postgrestest.Get[int](t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") >= 2
+		return len(ended)+postgrestest.Get[int](t, s,
+			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") >= 2
 	}, time.Minute, 2*time.Millisecond, name)
 	require.NoError(t, holder.Rollback(t.Context()))
 	err := group.Wait()

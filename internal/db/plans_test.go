@@ -54,12 +54,14 @@ func TestInboxReadsByIndex(t *testing.T) {
 	t.Parallel()
 
 	s, ctx := postgrestest.New(t), t.Context()
-	roomtest.PlantInbox(t, s, 40_000, map[string]string{
-		"user_id": "CASE WHEN i % 4 = 0 THEN '10' ELSE (20 + i % 2000)::text END", "channel": "CASE WHEN i % 3 = 0 THEN 'EMAIL' ELSE 'WEBSOCKET' END",
+	roomtest.PlantInbox(t, s, 40_000, postgrestest.Expressions{
+		"user_id": "CASE WHEN i % 4 = 0 THEN '10' ELSE (20 + i % 2000)::text END",
+		"channel": "CASE WHEN i % 3 = 0 THEN 'EMAIL' ELSE 'WEBSOCKET' END",
 		"read_at": "CASE WHEN i % 50 <> 0 THEN '2026-11-22 08:00Z'::timestamptz END",
 	})
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	listening, asked := roomtest.Heard(t, s)
+	room := inbox.On(listening)
 	const newest, unread = "notification_inbox_newest", "notification_unread_newest"
 	middle := notification.InboxPosition{AvailableAt: roomtest.InboxStart.Add(20_000 * time.Second), ID: 20_000}
 
@@ -78,25 +80,25 @@ func TestInboxReadsByIndex(t *testing.T) {
 			index string // the index for notification, unless it reads by id
 			from  bool   // starts from a position
 		}{
-			{name: "page", ask: func() error {
-				return roomtest.ErrOf(inbox.On(listening).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
-			}, index: newest},
+			{name: "page", ask: func() error { return roomtest.ErrOf(room.InboxPage(ctx, who, notification.InboxFilter{Limit: 20})) },
+				index: newest},
 			{name: "later page", ask: func() error {
-				return roomtest.ErrOf(inbox.On(listening).InboxPage(ctx, who, notification.InboxFilter{Before: one, Limit: 20}))
+				return roomtest.ErrOf(room.InboxPage(ctx, who, notification.InboxFilter{Before: one, Limit: 20}))
 			}, index: newest, from: true},
 			{name: "unread page", ask: func() error {
-				return roomtest.ErrOf(inbox.On(listening).InboxPage(ctx, who, notification.InboxFilter{Unread: true, Limit: 20}))
+				return roomtest.ErrOf(room.InboxPage(ctx, who, notification.InboxFilter{Unread: true, Limit: 20}))
 			}, index: unread},
-			{name: "catch-up", ask: func() error { return roomtest.ErrOf(inbox.On(listening).InboxAfter(ctx, who, middle, false, 100)) }, index: newest, from: true},
-			{name: "unread catch-up", ask: func() error { return roomtest.ErrOf(inbox.On(listening).InboxAfter(ctx, who, middle, true, 100)) }, index: unread, from: true},
-			{name: "unread position", ask: func() error {
-				return roomtest.ErrOf(inbox.On(listening).UnreadPosition(ctx, who, notification.MaxUnread))
-			}, index: unread},
-			{name: "count", ask: func() error { return roomtest.ErrOf(inbox.On(listening).Unread(ctx, who)) }, index: unread},
-			{name: "read", ask: func() error { return inbox.On(listening).MarkRead(ctx, who, one) }},
-			{name: "all read", ask: func() error { return inbox.On(listening).MarkAllRead(ctx, who, one) }, index: unread, from: true},
+			{name: "catch-up", ask: func() error { return roomtest.ErrOf(room.InboxAfter(ctx, who, middle, false, 100)) },
+				index: newest, from: true},
+			{name: "unread catch-up", ask: func() error { return roomtest.ErrOf(room.InboxAfter(ctx, who, middle, true, 100)) },
+				index: unread, from: true},
+			{name: "unread position", ask: func() error { return roomtest.ErrOf(room.UnreadPosition(ctx, who, notification.MaxUnread)) },
+				index: unread},
+			{name: "count", ask: func() error { return roomtest.ErrOf(room.Unread(ctx, who)) }, index: unread},
+			{name: "read", ask: func() error { return room.MarkRead(ctx, who, one) }},
+			{name: "all read", ask: func() error { return room.MarkAllRead(ctx, who, one) }, index: unread, from: true},
 			{name: "acknowledged", ask: func() error {
-				return inbox.On(listening).MarkDelivered(ctx, []notification.Acknowledgement{{ID: one, RecipientKey: who}, {ID: one + 1, RecipientKey: who}})
+				return room.MarkDelivered(ctx, []notification.Acknowledgement{{ID: one, RecipientKey: who}, {ID: one + 1, RecipientKey: who}})
 			}},
 		}
 		for _, tt := range tests {
@@ -142,7 +144,7 @@ func TestPlansAreKept(t *testing.T) {
 
 	const rounds = 12 // Postgres plans the first five of a connection anew in any case
 	s := postgrestest.New(t)
-	roomtest.Plant(t, s, 5000, map[string]string{"event_id": "'broadcast'"})
+	roomtest.Plant(t, s, 5000, postgrestest.Delivery{}, postgrestest.Expressions{"event_id": "'broadcast'"})
 	for i := range rounds {
 		roomtest.EmitEvent(t, s, fmt.Sprint("evt-", i))
 	}
@@ -175,15 +177,16 @@ func TestKeptPlansOfTablesThatGrow(t *testing.T) {
 	for _, table := range postgrestest.List(t, s, "SELECT quote_ident(relname) FROM pg_stat_user_tables") {
 		postgrestest.Exec(t, s, "ALTER TABLE "+table+" SET (autovacuum_enabled = false)")
 	}
-	roomtest.Plant(t, s, many, map[string]string{"event_id": "'sent-' || i", "delivery_id": "'s' || i", "attempt_count": "1", "status": "'SENT'", "sent_at": "now()"})
+	roomtest.Plant(t, s, many, postgrestest.Delivery{Attempts: 1, Status: notification.Sent},
+		postgrestest.Expressions{"event_id": "'sent-' || i", "delivery_id": "'s' || i"})
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	for i := range 8 {
 		roomtest.EmitEvent(t, s, fmt.Sprint("evt-", i))
 		runEvent(t, one, fmt.Sprint("evt-", i))
 	}
 	roomtest.EmitMany(t, s, many)
-	roomtest.Plant(t, s, many, map[string]string{"attempt_count": "1"})
-	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT 'd' || i, 1 FROM generate_series(1, $1::int) AS i", many)
+	roomtest.Plant(t, s, many, postgrestest.Delivery{Attempts: 1}, nil)
+	postgrestest.AddMany(t, s.Pool, many, postgrestest.Attempt{}, postgrestest.Expressions{"delivery_id": "'d' || i"})
 	read := func() map[string]int {
 		for _, session := range []*db.DB{one, s} { // both have written
 			postgrestest.Exec(t, session, "SELECT pg_stat_force_next_flush()")
@@ -212,7 +215,8 @@ func runEvent(t *testing.T, s *db.DB, eventID string) {
 	t.Helper()
 	ctx := t.Context()
 	roomtest.Must(planner.On(s).EventSetup(ctx, eventID))(t)
-	page := []notification.DecidedRecipient{roomtest.ToCustomer(eventID, "1"), roomtest.ToCustomer(eventID, "2"), roomtest.ToCustomer(eventID, "3")}
+	page := []notification.DecidedRecipient{roomtest.ToCustomer(eventID, "1"), roomtest.ToCustomer(eventID, "2"),
+		roomtest.ToCustomer(eventID, "3")}
 	require.NoError(t, planner.On(s).SavePlan(ctx, notification.Event{ID: eventID, Type: "T"}, page))
 	stored := roomtest.Must(attempt.On(s).Undelivered(ctx, eventID, 500))(t)
 	require.Len(t, stored, 3)
@@ -238,11 +242,11 @@ func TestReceiptsReadByIndex(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	roomtest.Plant(t, s, 40_000, map[string]string{"status": "'SENT'", "attempt_count": "1", "sent_at": "now()", "provider_message_id": "'m' || i", "digest_id": "CASE WHEN i % 10 = 0 THEN 'digest-' || i / 40 END"})
-	postgrestest.Exec(t, s, `
-		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status)
-		SELECT 'sendgrid', 'r' || i, 'd' || i, 'm' || i, now(), 'processed'
-		FROM   generate_series(1, 40000) AS i`)
+	roomtest.Plant(t, s, 40_000, postgrestest.Delivery{Status: notification.Sent, Attempts: 1}, postgrestest.Expressions{
+		"provider_message_id": "'m' || i", "digest_id": "CASE WHEN i % 10 = 0 THEN 'digest-' || i / 40 END",
+	})
+	postgrestest.AddMany(t, s.Pool, 40_000, postgrestest.Receipt{Status: "processed"},
+		postgrestest.Expressions{"receipt_id": "'r' || i", "delivery_id": "'d' || i", "message_id": "'m' || i"})
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification, delivery_receipt")
 	listening, asked := roomtest.Heard(t, s)
 	var given []notification.Receipt

@@ -105,7 +105,8 @@ func reasonsOf(t *testing.T, process *db.DB, userID string) []notification.Suppr
 
 func answer(t *testing.T, process *db.DB, number string, lifted bool) {
 	t.Helper()
-	require.NoError(t, receipts.On(process).RecordOptOut(t.Context(), notification.OptOut{MessageID: fmt.Sprint(number, lifted, time.Now().UnixNano()), Number: number, Lifted: lifted}))
+	require.NoError(t, receipts.On(process).RecordOptOut(t.Context(),
+		notification.OptOut{MessageID: fmt.Sprint(number, lifted, time.Now().UnixNano()), Number: number, Lifted: lifted}))
 }
 
 // number is the phone of a customer of these tests.
@@ -143,7 +144,8 @@ func TestSecretsOverlap(t *testing.T) {
 		require.Empty(t, reasonsOf(t, process, "2"))
 	}
 	require.NoError(t, suppression.On(after).Suppress(t.Context(), notification.SMS, number(4), notification.SuppressedInvalid, ""))
-	require.Equal(t, []notification.SuppressionReason{notification.SuppressedInvalid}, roomtest.Must(suppression.On(after).Unsuppress(t.Context(), notification.SMS, number(4), ""))(t))
+	require.Equal(t, []notification.SuppressionReason{notification.SuppressedInvalid},
+		roomtest.Must(suppression.On(after).Unsuppress(t.Context(), notification.SMS, number(4), ""))(t))
 	require.Zero(t, postgrestest.Get[int](t, after, "SELECT count(*) FROM recipient_suppression"))
 }
 
@@ -162,9 +164,8 @@ func TestRekey(t *testing.T) {
 	answer(t, after, "+390000000001", false)  // unknown address, while both secrets are known
 	answer(t, before, "+390000000002", false) // unknown address
 	postgrestest.Exec(t, before, "UPDATE recipient SET phone = NULL WHERE user_id = '9'")
-	postgrestest.Exec(t, before, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address)
-		VALUES ('evt-1', 'T', 'CUSTOMER', '9', 'SMS', 'evt-1-customer9-SMS', '', '', $1)`, number(9))
+	postgrestest.Add(t, before.Pool,
+		postgrestest.Delivery{ID: "evt-1-customer9-SMS", UserID: "9", Channel: notification.SMS, Address: number(9)})
 
 	planned := roomtest.Must(person.On(after).Rekey(t.Context(), true, func(person.Rekeying) {}))(t)
 	require.Equal(t, 9, planned.Moved, "all except number 5, which is under both secrets, and an unknown address: %+v", planned)
@@ -191,7 +192,8 @@ func TestRekey(t *testing.T) {
 	for i := range 9 {
 		require.Equal(t, []notification.SuppressionReason{notification.SuppressedOptOut}, reasonsOf(t, alone, fmt.Sprint(i)), i)
 	}
-	require.Equal(t, 13, postgrestest.Get[int](t, alone, "SELECT count(*) FROM recipient_suppression"), "ten numbers, number 11, and two unknown addresses")
+	require.Equal(t, 13, postgrestest.Get[int](t, alone, "SELECT count(*) FROM recipient_suppression"),
+		"ten numbers, number 11, and two unknown addresses")
 	require.Equal(t, []string{"new"}, postgrestest.List(t, alone, "SELECT DISTINCT secret FROM recipient_suppression"))
 	requireMismatch(t, alone, "old", "", db.SecretUnknown)
 }

@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 	"herald/internal/roomtest"
 )
 
@@ -58,8 +59,10 @@ func TestRunScripts(t *testing.T) {
 	const hostile = "it's; DROP TABLE said"
 
 	require.NoError(t, s.RunScripts(t.Context(), scripts, map[string]string{"test.word": hostile}, approve))
-	require.ErrorContains(t, s.RunScripts(t.Context(), []string{"INSERT INTO said VALUES ('no more')", "SELECT 1/0"}, nil, approve), "script 2")
-	require.Equal(t, []string{"and more", hostile}, postgrestest.Get[[]string](t, s, "SELECT array_agg(text ORDER BY text) FROM said"), "all or nothing")
+	require.ErrorContains(t,
+		s.RunScripts(t.Context(), []string{"INSERT INTO said VALUES ('no more')", "SELECT 1/0"}, nil, approve), "script 2")
+	require.Equal(t, []string{"and more", hostile}, postgrestest.Get[[]string](t, s, "SELECT array_agg(text ORDER BY text) FROM said"),
+		"all or nothing")
 }
 
 // Changed rows are counted, added rows are not. An error of confirm rolls all back.
@@ -67,7 +70,9 @@ func TestRunScriptsConfirmed(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ('ADMIN', '1'), ('ADMIN', '2'), ('ADMIN', '3')")
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Recipient{UserType: notification.Admin, UserID: "1"}, postgrestest.Recipient{UserType: notification.Admin, UserID: "2"},
+		postgrestest.Recipient{UserType: notification.Admin, UserID: "3"})
 	postgrestest.Exec(t, s, "UPDATE recipient SET name = 'before'") // perhaps by the same session
 	scripts := []string{
 		"UPDATE recipient SET name = 'x' WHERE user_id = '1'; DELETE FROM recipient WHERE user_id = '2'",

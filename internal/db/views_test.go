@@ -9,36 +9,40 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 	"herald/internal/roomtest"
 )
 
 func columns(t *testing.T, s *db.DB, relation string) []string {
 	t.Helper()
-	return postgrestest.List(t, s, "SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum", relation)
+	return postgrestest.List(t, s,
+		"SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum", relation)
 }
 
-// insertShown inserts a delivery to user 7 at noon; the test supplies the rest.
-const insertShown = `
-	INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, attempt_count, last_error,
-	                          created_at, send_after, sent_at, delivered_at, entity_type, entity_id, correlation_id)
-	VALUES ('evt-1', 'T', $1, '7', $2, 'evt-1-' || $1 || $2, 'title', 'body', 'address', $3, 2, $4,
-	        '2026-11-21 12:00Z', $5, $6, $7, 'RESTAURANT', '5', 'c-1')`
+// shown is a delivery to user 7 at noon; the test supplies the rest.
+var shown = postgrestest.Delivery{
+	UserType: notification.Customer, UserID: "7", Address: "address", Attempts: 2, CreatedAt: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+	EntityType: "RESTAURANT", EntityID: "5", CorrelationID: "c-1",
+}
 
 // Each type of user has its view, with every column of the table.
 func TestViewsByUserType(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	views := map[string]string{
+	views := map[string]notification.UserType{
 		"restaurant_notification": "RESTAURANT_USER", "customer_notification": "CUSTOMER", "agency_notification": "AGENCY_USER",
 		"admin_notification": "ADMIN", "guest_notification": "GUEST",
 	}
 	for _, userType := range views {
-		postgrestest.Exec(t, s, insertShown, userType, "EMAIL", "PENDING", nil, nil, nil, nil)
+		row := shown
+		row.UserType, row.ID = userType, string(userType)
+		postgrestest.Add(t, s.Pool, row)
 	}
 	for view, userType := range views {
 		require.ElementsMatch(t, columns(t, s, "notification"), columns(t, s, view), view)
-		require.Equal(t, userType+" RESTAURANT/5 c-1", postgrestest.Get[string](t, s, "SELECT string_agg(user_type || ' ' || entity_type || '/' || entity_id || ' ' || correlation_id, ',') FROM "+view), view)
+		require.Equal(t, string(userType)+" RESTAURANT/5 c-1", postgrestest.Get[string](t, s,
+			"SELECT string_agg(user_type || ' ' || entity_type || '/' || entity_id || ' ' || correlation_id, ',') FROM "+view), view)
 	}
 }
 
@@ -46,61 +50,73 @@ func TestViewsByUserType(t *testing.T) {
 func TestCompatibilityViews(t *testing.T) {
 	t.Parallel()
 
-	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	noon := shown.CreatedAt
 	sent, delivered, later := noon.Add(time.Second), noon.Add(2*time.Second), noon.Add(time.Hour)
 	latest := later.Add(time.Hour)
-	type times struct{ after, again, sent, delivered *time.Time }
+	type times struct{ after, again, sent, delivered time.Time }
 	tests := []struct {
-		name, channel, status string
-		lastError             *string
-		times                 times
-		outbox                string     // status in notification_outbox
-		send                  *string    // status in notification_channel_send
-		next                  *time.Time // next_retry_at
-		retried               bool       // there is a row in notification_channel_send
+		name      string
+		channel   notification.Channel
+		status    notification.Status
+		lastError string
+		times     times
+		outbox    string    // status in notification_outbox
+		send      string    // status in notification_channel_send
+		next      time.Time // next_retry_at
+		retried   bool      // there is a row in notification_channel_send
 	}{
-		{name: "waits for its turn", channel: "EMAIL", status: "PENDING", times: times{}, outbox: "PENDING", next: &noon, retried: true},
-		{name: "waits for a time", channel: "SMS", status: "PENDING", times: times{after: &later}, outbox: "PENDING", next: &later, retried: true},
-		{name: "backs off", channel: "EMAIL", status: "PENDING", lastError: new("busy"), times: times{again: &later}, outbox: "PENDING", next: &later, retried: true},
-		{name: "backs off after a wait", channel: "PUSH", status: "PENDING", lastError: new("busy"), times: times{after: &later, again: &latest}, outbox: "PENDING", next: &latest, retried: true},
-		{name: "ended after a back-off", channel: "EMAIL", status: "FAILED", lastError: new("refused"), times: times{again: &later}, outbox: "FAILED", send: new("FAILED"), retried: true},
-		{name: "sent", channel: "PUSH", status: "SENT", times: times{sent: &sent}, outbox: "PUBLISHED", send: new("SENT"), retried: true},
-		{name: "delivered", channel: "SMS", status: "DELIVERED", times: times{sent: &sent, delivered: &delivered}, outbox: "DELIVERED", send: new("SENT"), retried: true},
-		{name: "failed", channel: "EMAIL", status: "FAILED", lastError: new("refused"), times: times{}, outbox: "FAILED", send: new("FAILED"), retried: true},
-		{name: "cancelled", channel: "EMAIL", status: "CANCELLED", lastError: new("cancelled"), times: times{}, outbox: "FAILED", send: new("FAILED"), retried: true},
-		{name: "never retried", channel: "WEBSOCKET", status: "SENT", times: times{sent: &sent}, outbox: "PUBLISHED"},
-		{name: "never retried, over another channel", channel: "SLACK", status: "FAILED", lastError: new("refused"), times: times{}, outbox: "FAILED"},
+		{name: "waits for its turn", channel: "EMAIL", status: "PENDING", outbox: "PENDING", next: noon, retried: true},
+		{name: "waits for a time", channel: "SMS", status: "PENDING", times: times{after: later}, outbox: "PENDING", next: later, retried: true},
+		{name: "backs off", channel: "EMAIL", status: "PENDING", lastError: "busy", times: times{again: later}, outbox: "PENDING", next: later,
+			retried: true},
+		{name: "backs off after a wait", channel: "PUSH", status: "PENDING", lastError: "busy", times: times{after: later, again: latest},
+			outbox: "PENDING", next: latest, retried: true},
+		{name: "ended after a back-off", channel: "EMAIL", status: "FAILED", lastError: "refused", times: times{again: later}, outbox: "FAILED",
+			send: "FAILED", retried: true},
+		{name: "sent", channel: "PUSH", status: "SENT", times: times{sent: sent}, outbox: "PUBLISHED", send: "SENT", retried: true},
+		{name: "delivered", channel: "SMS", status: "DELIVERED", times: times{sent: sent, delivered: delivered}, outbox: "DELIVERED",
+			send: "SENT", retried: true},
+		{name: "failed", channel: "EMAIL", status: "FAILED", lastError: "refused", outbox: "FAILED", send: "FAILED", retried: true},
+		{name: "cancelled", channel: "EMAIL", status: "CANCELLED", lastError: "cancelled", outbox: "FAILED", send: "FAILED", retried: true},
+		{name: "never retried", channel: "WEBSOCKET", status: "SENT", times: times{sent: sent}, outbox: "PUBLISHED"},
+		{name: "never retried, over another channel", channel: "SLACK", status: "FAILED", lastError: "refused", outbox: "FAILED"},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			roomtest.Empty(t, s)
-			postgrestest.Exec(t, s, insertShown, "CUSTOMER", tt.channel, tt.status, tt.lastError, tt.times.after, tt.times.sent, tt.times.delivered)
-			postgrestest.Exec(t, s, "UPDATE notification SET next_attempt_at = $1", tt.times.again)
-			id := postgrestest.Get[int64](t, s, "SELECT id FROM notification")
+			row := shown
+			row.Channel, row.Status, row.LastError = tt.channel, tt.status, tt.lastError
+			row.SendAfter, row.SentAt, row.DeliveredAt = tt.times.after, tt.times.sent, tt.times.delivered
+			id := postgrestest.AddDelivery(t, s.Pool, row, nil)
+			postgrestest.Exec(t, s, "UPDATE notification SET next_attempt_at = $1", value(tt.times.again))
 
 			require.Equal(t, map[string]any{
-				"id": id, "event_id": "evt-1", "recipient_id": "7", "recipient_type": "CUSTOMER", "channel": tt.channel, "title": "title", "body": "body",
-				"recipient_address": "address", "status": tt.outbox, "created_at": noon, "published_at": value(tt.times.sent), "delivered_at": value(tt.times.delivered),
+				"id": id, "event_id": "evt-1", "recipient_id": "7", "recipient_type": "CUSTOMER", "channel": string(tt.channel),
+				"title": "title", "body": "body", "recipient_address": "address", "status": tt.outbox, "created_at": noon,
+				"published_at": value(tt.times.sent),
+				"delivered_at": value(tt.times.delivered),
 			}, only(t, s, "notification_outbox"))
 			if !tt.retried {
 				require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_channel_send"))
 				return
 			}
 			require.Equal(t, map[string]any{
-				"id": id, "notification_id": id, "channel_type": tt.channel, "recipient_address": "address", "sent": value(tt.times.sent), "status": value(tt.send),
+				"id": id, "notification_id": id, "channel_type": string(tt.channel), "recipient_address": "address", "sent": value(tt.times.sent),
+				"status":        value(tt.send),
 				"attempt_count": int32(2), "next_retry_at": value(tt.next), "last_error": value(tt.lastError), "created_at": noon,
 			}, only(t, s, "notification_channel_send"))
 		})
 	}
 }
 
-// value returns *p, or nil.
-func value[T any](p *T) any {
-	if p == nil {
+// value returns v, or nil if v is zero.
+func value[T comparable](v T) any {
+	var zero T
+	if v == zero {
 		return nil
 	}
-	return *p
+	return v
 }
 
 // only reads the single row of a relation, with its times in UTC.
@@ -120,7 +136,7 @@ func TestCompatibilityViewsAreReadOnly(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, insertShown, "CUSTOMER", "EMAIL", "PENDING", nil, nil, nil, nil)
+	postgrestest.Add(t, s.Pool, shown)
 	for _, view := range []string{"notification_outbox", "notification_channel_send"} {
 		for _, change := range []string{
 			"INSERT INTO " + view + " (recipient_address) VALUES ('x')",

@@ -20,18 +20,19 @@ import (
 const push, text = "evt-1-staff10-PUSH", "evt-1-staff10-SMS"
 
 // pushToText is the escalation that the tests configure.
-var pushToText = notification.Escalation{From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: notification.UntilRead, IfUnreachable: true}
+var pushToText = notification.Escalation{From: notification.Push, To: notification.SMS, After: 5 * time.Minute,
+	Until: notification.UntilRead, IfUnreachable: true}
 
 // withEscalation returns a store where SMS follows PUSH, with one push message of evt-1 to
 // staff 10.
 func withEscalation(t *testing.T) *db.DB {
 	t.Helper()
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, on_escalation_only)
-		SELECT 'RESERVATION_REQUESTED', c, 'IMMEDIATE', c = 'SMS'
-		FROM   unnest(ARRAY ['PUSH', 'SMS', 'EMAIL']) AS c`)
-	postgrestest.Exec(t, s, `INSERT INTO event_type_escalation VALUES ('RESERVATION_REQUESTED', 'PUSH', 'SMS', '5 minutes', 'READ')`)
+	const eventType = "RESERVATION_REQUESTED"
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Route{EventType: eventType}, postgrestest.Route{EventType: eventType, Channel: notification.Push},
+		postgrestest.Route{EventType: eventType, Channel: notification.SMS, OnEscalationOnly: true},
+		postgrestest.Escalation{EventType: eventType, From: notification.Push})
 	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Push)))
 	return s
 }
@@ -46,12 +47,13 @@ func toText(userID string) *notification.DecidedRecipient {
 // follow sends an SMS unless there is one.
 func follow(t *testing.T, s *db.DB, id string) (found notification.Escalating, follower *notification.Delivery) {
 	t.Helper()
-	follower, err := escalation.On(s).Follow(t.Context(), notification.EscalationKey{DeliveryID: id, To: notification.SMS}, func(now notification.Escalating) *notification.DecidedRecipient {
-		if found = now; now.Told {
-			return nil
-		}
-		return toText("10")
-	})
+	follower, err := escalation.On(s).Follow(t.Context(), notification.EscalationKey{DeliveryID: id, To: notification.SMS},
+		func(now notification.Escalating) *notification.DecidedRecipient {
+			if found = now; now.Told {
+				return nil
+			}
+			return toText("10")
+		})
 	require.NoError(t, err)
 	return found, follower
 }
@@ -64,17 +66,20 @@ func TestSavePlanMarksEscalatingDeliveries(t *testing.T) {
 	s := withEscalation(t)
 	inDigest := roomtest.Planned(notification.Push)
 	inDigest.Strategy = notification.Aggregate
-	deliveries, ids := roomtest.SavePlan(t, s, roomtest.Decided("11", inDigest), roomtest.Decided("12", roomtest.Planned(notification.Push), roomtest.Planned(notification.Email)))
+	deliveries, ids := roomtest.SavePlan(t, s, roomtest.Decided("11", inDigest),
+		roomtest.Decided("12", roomtest.Planned(notification.Push), roomtest.Planned(notification.Email)))
 	require.Len(t, deliveries, 3)
 	escalations := map[string]*notification.Escalation{}
 	for _, d := range deliveries {
 		escalations[d.DeliveryID] = d.Escalation
 	}
-	require.Equal(t, map[string]*notification.Escalation{"evt-1-staff11-PUSH": nil, "evt-1-staff12-PUSH": &pushToText, "evt-1-staff12-EMAIL": nil}, escalations)
+	require.Equal(t, map[string]*notification.Escalation{"evt-1-staff11-PUSH": nil, "evt-1-staff12-PUSH": &pushToText,
+		"evt-1-staff12-EMAIL": nil}, escalations)
 	require.ElementsMatch(t, []string{"evt-1-staff11-PUSH", "evt-1-staff12-PUSH"}, roomtest.IDsIn(t, s, ids, true), "they wait")
 	require.Equal(t, []string{"evt-1-staff12-EMAIL"}, roomtest.IDsIn(t, s, ids, false))
 
-	require.Equal(t, []notification.Lane{{Channel: notification.Email}, {Channel: notification.Push, Waiting: true}}, roomtest.Must(attempt.On(s).Lanes(t.Context(), "evt-1"))(t))
+	require.Equal(t, []notification.Lane{{Channel: notification.Email}, {Channel: notification.Push, Waiting: true}},
+		roomtest.Must(attempt.On(s).Lanes(t.Context(), "evt-1"))(t))
 
 	postgrestest.Exec(t, s, "DELETE FROM event_type_escalation")
 	for _, d := range undelivered(t, s) {
@@ -109,10 +114,13 @@ func TestFollow(t *testing.T) {
 
 	s := withEscalation(t)
 	postgrestest.Exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
-	postgrestest.Exec(t, s, `INSERT INTO event_type_escalation VALUES ('RESERVATION_REQUESTED', 'SMS', 'EMAIL', '1 hour', 'DELIVERED')`)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Escalation{EventType: "RESERVATION_REQUESTED", From: notification.SMS, To: notification.Email, After: time.Hour,
+			Until: notification.UntilDelivered})
 	want := &notification.Delivery{
 		DeliveryID: text, Channel: notification.SMS, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.Normal,
-		Escalation: &notification.Escalation{From: notification.SMS, To: notification.Email, After: time.Hour, Until: notification.UntilDelivered, IfUnreachable: true},
+		Escalation: &notification.Escalation{From: notification.SMS, To: notification.Email, After: time.Hour, Until: notification.UntilDelivered,
+			IfUnreachable: true},
 	}
 
 	before, first := follow(t, s, push)
@@ -124,8 +132,10 @@ func TestFollow(t *testing.T) {
 	require.Equal(t, want, second)
 
 	require.Equal(t, push, postgrestest.Get[string](t, s, "SELECT escalated_from FROM notification WHERE delivery_id = $1", text))
-	require.Equal(t, "c-1 RESTAURANT/5 PENDING", postgrestest.Get[string](t, s, "SELECT concat_ws(' ', correlation_id, entity_type || '/' || entity_id, status) FROM notification WHERE delivery_id = $1", text))
-	require.JSONEq(t, `{"PUSH": "SELECTED", "SLACK": "NO_ADDRESS", "SMS": "SELECTED"}`, postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision"))
+	require.Equal(t, "c-1 RESTAURANT/5 PENDING", postgrestest.Get[string](t, s,
+		"SELECT concat_ws(' ', correlation_id, entity_type || '/' || entity_id, status) FROM notification WHERE delivery_id = $1", text))
+	require.JSONEq(t, `{"PUSH": "SELECTED", "SLACK": "NO_ADDRESS", "SMS": "SELECTED"}`,
+		postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision"))
 }
 
 // A merge moves a delivery while its escalation runs. The delivery that follows goes to the first
@@ -166,10 +176,11 @@ func TestFollowSeesAReader(t *testing.T) {
 	reader := postgrestest.OpenTx(t, s, "UPDATE notification SET read_at = now() WHERE delivery_id = $1", push)
 	var found notification.Escalating
 	roomtest.CommitDuring(t, s, reader, func() error {
-		_, err := escalation.On(s).Follow(context.WithoutCancel(t.Context()), notification.EscalationKey{DeliveryID: push, To: notification.SMS}, func(now notification.Escalating) *notification.DecidedRecipient {
-			found = now
-			return nil
-		})
+		_, err := escalation.On(s).Follow(context.WithoutCancel(t.Context()), notification.EscalationKey{DeliveryID: push, To: notification.SMS},
+			func(now notification.Escalating) *notification.DecidedRecipient {
+				found = now
+				return nil
+			})
 		return err
 	})
 	require.True(t, found.Read)
@@ -180,16 +191,18 @@ func TestFollowSeesAReader(t *testing.T) {
 func TestEscalatingIsRead(t *testing.T) {
 	t.Parallel()
 
-	for id, want := range map[string]bool{"evt-1-staff10-WEBSOCKET": true, "evt-1-staff11-WEBSOCKET": false, "evt-2-staff10-WEBSOCKET": false} {
+	for id, want := range map[string]bool{"evt-1-staff10-WEBSOCKET": true, "evt-1-staff11-WEBSOCKET": false,
+		"evt-2-staff10-WEBSOCKET": false} {
 		s := withEscalation(t)
 		roomtest.SavePlan(t, s, roomtest.Decided("10"), roomtest.Decided("11", roomtest.Planned(notification.WebSocket)))
-		postgrestest.Exec(t, s, `
-			INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at)
-			SELECT e, 'T', 'RESTAURANT_USER', '10', 'WEBSOCKET', e || '-staff10-WEBSOCKET', '', '', 'SENT', now()
-			FROM   unnest(ARRAY ['evt-1', 'evt-2']) AS e`)
-		postgrestest.Exec(t, s, "UPDATE notification SET status = 'DELIVERED', sent_at = now(), delivered_at = now(), read_at = now() WHERE delivery_id = $1", id)
+		postgrestest.AddMany(t, s.Pool, 2, postgrestest.Delivery{
+			UserType: notification.RestaurantUser, UserID: "10", Channel: notification.WebSocket, Status: notification.Sent,
+		}, postgrestest.Expressions{"event_id": "'evt-' || i", "delivery_id": "'evt-' || i || '-staff10-WEBSOCKET'"})
+		postgrestest.Exec(t, s,
+			"UPDATE notification SET status = 'DELIVERED', sent_at = now(), delivered_at = now(), read_at = now() WHERE delivery_id = $1", id)
 
-		require.Equal(t, want, roomtest.Must(escalation.On(s).Escalating(t.Context(), notification.EscalationKey{DeliveryID: push, To: notification.SMS}))(t).Read, id)
+		require.Equal(t, want,
+			roomtest.Must(escalation.On(s).Escalating(t.Context(), notification.EscalationKey{DeliveryID: push, To: notification.SMS}))(t).Read, id)
 	}
 }
 
@@ -202,13 +215,15 @@ func TestFollowTakesTurns(t *testing.T) {
 	roomtest.SavePlan(t, s, roomtest.Decided("11", roomtest.Planned(notification.Push)))
 	roomtest.SideBySide(t, 2, func(i int) error {
 		user := []string{"10", "11"}[i]
-		key := notification.EscalationKey{DeliveryID: notification.DeliveryID("evt-1", "staff", user, notification.Push), To: notification.SMS, Limited: roomtest.Restaurant5}
-		_, err := escalation.On(s).Follow(context.WithoutCancel(t.Context()), key, func(now notification.Escalating) *notification.DecidedRecipient {
-			if now.Selected > 0 {
-				return nil
-			}
-			return toText(user)
-		})
+		key := notification.EscalationKey{DeliveryID: notification.DeliveryID("evt-1", "staff", user, notification.Push), To: notification.SMS,
+			Limited: roomtest.Restaurant5}
+		_, err := escalation.On(s).Follow(context.WithoutCancel(t.Context()), key,
+			func(now notification.Escalating) *notification.DecidedRecipient {
+				if now.Selected > 0 {
+					return nil
+				}
+				return toText(user)
+			})
 		return err
 	})
 	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE channel = 'SMS'"))
@@ -232,15 +247,15 @@ func TestEscalatingUnreachable(t *testing.T) {
 func TestEscalationsRefuseCircles(t *testing.T) {
 	t.Parallel()
 
-	const row = roomtest.InsertEscalation + `('%T', '%F', '%D', '5 minutes', 'READ')`
+	const row = `INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) ` +
+		`VALUES ('%T', '%F', '%D', '5 minutes', 'READ')`
 	from := func(eventType, from, to string) string {
 		return strings.NewReplacer("%T", eventType, "%F", from, "%D", to).Replace(row)
 	}
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO event_type_channel_routing (event_type, channel_type)
-		SELECT e, c
-		FROM   unnest(ARRAY ['A', 'B']) e, unnest(ARRAY ['PUSH', 'SMS', 'EMAIL', 'SLACK']) c`)
+	for _, channel := range []notification.Channel{notification.Push, notification.SMS, notification.Email, notification.Slack} {
+		postgrestest.Add(t, s.Pool, postgrestest.Route{EventType: "A", Channel: channel}, postgrestest.Route{EventType: "B", Channel: channel})
+	}
 	postgrestest.Exec(t, s, from("A", "PUSH", "SMS"))
 	postgrestest.Exec(t, s, from("A", "SMS", "EMAIL"))
 	postgrestest.Exec(t, s, from("B", "EMAIL", "PUSH"))

@@ -22,9 +22,9 @@ func TestFollowUps(t *testing.T) {
 	s := postgrestest.New(t)
 	state := roomtest.Must(escalation.On(s).FollowUpState(t.Context()))(t)
 	require.Equal(t, notification.FollowUpState{}, state)
-	postgrestest.Exec(t, s, `
-		INSERT INTO delivery_follow_up (delivery_id, kind, since)
-		VALUES ('d1', 'DEAD_LETTER', now() - interval '1 hour'), ('d2', 'DEAD_LETTER', now()), ('d3', 'DEAD_LETTER', now()), ('d4', 'ESCALATION', now())`)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.FollowUp{Since: time.Now().Add(-time.Hour)}, postgrestest.FollowUp{DeliveryID: "d2"},
+		postgrestest.FollowUp{DeliveryID: "d3"}, postgrestest.FollowUp{DeliveryID: "d4", Kind: notification.FollowUpEscalation})
 
 	read := func() (found []string) {
 		rows := roomtest.Must(escalation.On(s).FollowUps(t.Context(), bothKinds, 2))(t)
@@ -49,10 +49,10 @@ func TestDeadLetterOf(t *testing.T) {
 
 	s := postgrestest.New(t)
 	before := postgrestest.Get[time.Time](t, s, "SELECT clock_timestamp()")
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, receipt_failed, last_error, attempt_count)
-		VALUES ('evt-1', 'T', 'c-1', 'CUSTOMER', '1', 'EMAIL', 'bounced', 'title', 'body', 'ada@example.com', 'FAILED', true, 'bounced: no such mailbox', 2),
-		       ('evt-1', 'T', 'c-1', 'CUSTOMER', '3', 'EMAIL', 'retried', 'title', 'body', 'eve@example.com', 'PENDING', false, NULL, 1)`)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Delivery{ID: "bounced", CorrelationID: "c-1", UserID: "1", Address: "ada@example.com", Status: notification.Failed,
+			Attempts: 2, LastError: "bounced: no such mailbox", ReceiptFailed: true},
+		postgrestest.Delivery{ID: "retried", CorrelationID: "c-1", UserID: "3", Address: "eve@example.com", Attempts: 1})
 
 	letter, failed, err := escalation.On(s).DeadLetterOf(t.Context(), "bounced")
 	require.NoError(t, err)

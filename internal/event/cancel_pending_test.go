@@ -18,7 +18,9 @@ import (
 var cancellers = map[string]func(t *testing.T, s *db.DB){
 	"a part": func(t *testing.T, s *db.DB) {
 		for _, lane := range roomtest.Must(attempt.On(s).Lanes(t.Context(), "v1"))(t) {
-			require.NoError(t, roomtest.ErrOfTwo(event.On(s).CancelPart(t.Context(), notification.Part{EventID: "v1", Lane: lane}, notification.CancelledInTemporal, 10)))
+			require.NoError(t,
+				roomtest.ErrOfTwo(event.On(s).CancelPart(t.Context(), notification.Part{EventID: "v1", Lane: lane},
+					notification.CancelledInTemporal, 10)))
 		}
 	},
 	"the end of the event": func(t *testing.T, s *db.DB) {
@@ -50,8 +52,11 @@ func TestWhatIsCancelled(t *testing.T) {
 	}{
 		{name: "waits", sql: "status = 'PENDING'", want: cancelled},
 		{name: "waits for a time", sql: "send_after = now() + '1 hour'", want: cancelled},
-		{name: "in flight", sql: "attempt_owner = 'o', attempt_began = now(), attempt_until = now() + '1 hour', attempt_count = 1", want: cancelled},
-		{name: "in a digest in flight", sql: "strategy = 'AGGREGATE', digest_id = 'd', attempt_owner = 'o', attempt_began = now(), attempt_until = now() + '1 hour', attempt_count = 1", want: cancelled, byIt: pending},
+		{name: "in flight", sql: "attempt_owner = 'o', attempt_began = now(), attempt_until = now() + '1 hour', attempt_count = 1",
+			want: cancelled},
+		{name: "in a digest in flight",
+			sql: "strategy = 'AGGREGATE', digest_id = 'd', attempt_owner = 'o', attempt_began = now(), attempt_until = now() + '1 hour', " +
+				"attempt_count = 1", want: cancelled, byIt: pending},
 		{name: "follows another one", sql: "escalated_from = 'v1-staff10-PUSH'", want: cancelled},
 		{name: "retried", sql: "status = 'PENDING'", want: pending, byIt: cancelled},
 		{name: "sent", sql: "status = 'SENT', sent_at = now()", want: sent},
@@ -68,7 +73,7 @@ func TestWhatIsCancelled(t *testing.T) {
 				roomtest.SaveVersion(t, s, event, roomtest.Version(event, "10", notification.Email))
 				postgrestest.Exec(t, s, "UPDATE notification SET "+tt.sql)
 				if tt.name == "retried" {
-					postgrestest.Exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ('v1-staff10-EMAIL', 'run-1', false, 'FAILED')")
+					postgrestest.Add(t, s.Pool, postgrestest.Retry{DeliveryID: "v1-staff10-EMAIL", RunID: "run-1"})
 				}
 				cancel(t, s)
 				want := tt.want

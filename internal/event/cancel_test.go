@@ -33,7 +33,7 @@ func TestEveryReaderSeesACancellation(t *testing.T) {
 	s := roomtest.New(t, roomtest.PlanMail)
 	cancel(t, s)
 	roomtest.EmitEvent(t, s, "evt-1")
-	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, created_at) VALUES ('evt-2', now() - interval '1 hour')")
+	postgrestest.Add(t, s.Pool, postgrestest.ProcessedEvent{ID: "evt-2", CreatedAt: time.Now().Add(-time.Hour)})
 
 	require.Equal(t, "evt-2", roomtest.Must(planner.On(s).EventSetup(t.Context(), "evt-1"))(t).Event.CancelledBy)
 	by, _, err := planner.On(s).Event(t.Context(), "evt-2")
@@ -54,8 +54,10 @@ func TestEveryReaderSeesACancellation(t *testing.T) {
 func TestCancelsTypes(t *testing.T) {
 	t.Parallel()
 
-	for types, cancelled := range map[string]bool{"{RESERVATION_REQUESTED}": true, "{A,RESERVATION_REQUESTED}": true, "{OTHER}": false, "{}": false} {
-		for name, plan := range map[string]func(*testing.T, *db.DB){"known": roomtest.PlanMail, "comes later": nil, "later mail": roomtest.PlanWaitedMail} {
+	for types, cancelled := range map[string]bool{"{RESERVATION_REQUESTED}": true, "{A,RESERVATION_REQUESTED}": true,
+		"{OTHER}": false, "{}": false} {
+		for name, plan := range map[string]func(*testing.T, *db.DB){"known": roomtest.PlanMail, "comes later": nil,
+			"later mail": roomtest.PlanWaitedMail} {
 			t.Run(types+" "+name, func(t *testing.T) {
 				t.Parallel()
 
@@ -73,11 +75,13 @@ func TestCancelsTypes(t *testing.T) {
 				require.Equal(t, cancelled, may())
 				require.Equal(t, cancelled, roomtest.Must(planner.On(s).EventSetup(t.Context(), "evt-1"))(t).Event.CancelledBy != "")
 				require.Equal(t, cancelled, roomtest.Must(event.On(s).EventState(t.Context(), "evt-1"))(t).CancelledBy != "")
-				require.Equal(t, cancelled, roomtest.Must(report.Reader{Pool: s.Pool}.EventDetail(t.Context(), "evt-1", 1, 1))(t).Outbox.CancelledBy != "")
+				require.Equal(t, cancelled,
+					roomtest.Must(report.Reader{Pool: s.Pool}.EventDetail(t.Context(), "evt-1", 1, 1))(t).Outbox.CancelledBy != "")
 				if plan == nil {
 					return
 				}
-				attempt := roomtest.Must(attempt.On(s).BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{roomtest.Mail}, Owner: "a", Lease: lease, First: true}))(t)[0]
+				attempt := roomtest.Must(attempt.On(s).BeginAttempts(t.Context(),
+					notification.Begin{DeliveryIDs: []string{roomtest.Mail}, Owner: "a", Lease: lease, First: true}))(t)[0]
 				require.Equal(t, cancelled, attempt.Status == notification.Cancelled)
 			})
 		}
@@ -137,7 +141,8 @@ func TestCancelAnItemOfADigest(t *testing.T) {
 		roomtest.Must(attempt.On(s).GiveUp(t.Context(), roomtest.Item(1), notification.Failed, "why"))(t)
 	}
 	withItsEvent := func(t *testing.T, s *db.DB) {
-		require.NoError(t, roomtest.ErrOfTwo(event.On(s).CancelPart(t.Context(), notification.Part{EventID: "evt-1", Lane: roomtest.LaterMailLane}, byEvent2, 10)))
+		require.NoError(t,
+			roomtest.ErrOfTwo(event.On(s).CancelPart(t.Context(), notification.Part{EventID: "evt-1", Lane: roomtest.LaterMailLane}, byEvent2, 10)))
 	}
 	tests := []struct {
 		name   string
@@ -189,7 +194,8 @@ func TestCancelPart(t *testing.T) {
 		_, next, err := event.On(s).CancelPart(t.Context(), part, notification.CancelledInTemporal, limit)
 		require.NoError(t, err)
 		require.Equal(t, limit == 1, next > 0)
-		return postgrestest.List(t, s, "SELECT user_id FROM notification WHERE last_error = 'cancelled in Temporal' AND status = 'CANCELLED' ORDER BY id")
+		return postgrestest.List(t, s,
+			"SELECT user_id FROM notification WHERE last_error = 'cancelled in Temporal' AND status = 'CANCELLED' ORDER BY id")
 	}
 	batch := notification.Part{EventID: "evt-1", Lane: roomtest.MailLane, IDs: notification.IDRange{First: id(0), Last: id(6)}}
 
@@ -197,7 +203,8 @@ func TestCancelPart(t *testing.T) {
 	require.Equal(t, []string{"4", "6"}, cancelled(batch, 10))
 	require.Equal(t, []string{"4", "6"}, cancelled(batch, 10))
 	require.Equal(t, []string{"4", "6", "8"}, cancelled(notification.Part{EventID: "evt-1", Lane: roomtest.MailLane}, 10))
-	require.Equal(t, []string{"1", "4", "5", "6", "7", "8", "9"}, cancelled(notification.Part{EventID: "evt-1", Lane: roomtest.LaterMailLane}, 10))
+	require.Equal(t, []string{"1", "4", "5", "6", "7", "8", "9"},
+		cancelled(notification.Part{EventID: "evt-1", Lane: roomtest.LaterMailLane}, 10))
 }
 
 // A delivery of a cancelled event gets the cancellation as its reason, whatever ends it.

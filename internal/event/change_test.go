@@ -29,7 +29,7 @@ func setEvent(t *testing.T, s *db.DB, outbox notification.OutboxStatus, processe
 		       lease_until = NULL
 		WHERE  event_id = 'evt-1'`, outbox)
 	if processed != "" {
-		postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-1', $1)", processed)
+		postgrestest.Add(t, s.Pool, postgrestest.ProcessedEvent{Status: processed})
 	}
 }
 
@@ -79,13 +79,17 @@ func TestBeginAnew(t *testing.T) {
 	roomtest.Emit(t, s, 1)
 	begun := func(status notification.ProcessedStatus, outcome notification.EventOutcome) bool {
 		setEvent(t, s, "PROCESSED", status)
-		postgrestest.Exec(t, s, "UPDATE processed_event SET outcome = nullif($1, ''), problem = 'p', restarts = 2, created_at = now() - interval '1 day'", string(outcome))
+		postgrestest.Exec(t, s,
+			"UPDATE processed_event SET outcome = nullif($1, ''), problem = 'p', restarts = 2, created_at = now() - interval '1 day'",
+			string(outcome))
 		anew, begun, err := event.On(s).BeginAnew(t.Context(), "evt-1")
 		require.NoError(t, err)
 		if begun {
-			require.Equal(t, notification.PendingEvent{ID: "evt-1", Source: notification.HeraldSource, Type: anew.Type, AggregateType: anew.AggregateType, AggregateID: anew.AggregateID}, anew)
+			require.Equal(t, notification.PendingEvent{ID: "evt-1", Source: notification.HeraldSource, Type: anew.Type,
+				AggregateType: anew.AggregateType, AggregateID: anew.AggregateID}, anew)
 			require.NotEmpty(t, anew.Type)
-			require.Equal(t, "PROCESSING||0", postgrestest.Get[string](t, s, "SELECT concat_ws('|', status, coalesce(outcome, problem, ''), restarts) FROM processed_event"))
+			require.Equal(t, "PROCESSING||0",
+				postgrestest.Get[string](t, s, "SELECT concat_ws('|', status, coalesce(outcome, problem, ''), restarts) FROM processed_event"))
 			stuck, _, err := event.On(s).StuckEvents(t.Context(), "", false, time.Minute, 10)
 			require.NoError(t, err)
 			require.Empty(t, stuck)
@@ -128,7 +132,7 @@ func TestEventState(t *testing.T) {
 	s := postgrestest.New(t)
 	roomtest.Emit(t, s, 1)
 	setEvent(t, s, "FAILED", "FAILED")
-	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-2', 'SUCCESS')")
+	postgrestest.Add(t, s.Pool, postgrestest.ProcessedEvent{ID: "evt-2", Status: notification.ProcessedSuccess})
 	for id, want := range map[string]event.EventState{
 		"evt-1": {Source: notification.HeraldSource, Outbox: "FAILED", Error: "claimed 10 times", Processed: "FAILED"},
 		"evt-2": {Processed: "SUCCESS"},
@@ -169,11 +173,12 @@ func TestWithdrawEventWithDeliveries(t *testing.T) {
 	roomtest.Emit(t, s, 1)
 	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email), roomtest.Planned(notification.Push)))
 	roomtest.SetStatus(t, s, roomtest.Mail, notification.Sent)
-	roomtest.AddItems(t, s, roomtest.ReviewMails, 2, 2, 10) // of another event
+	roomtest.AddItems(t, s.Pool, roomtest.ReviewMails, 2, 2, 10) // of another event
 	setEvent(t, s, "PROCESSED", "PROCESSING")
 	roomtest.Must(event.On(s).RetryEvent(t.Context(), "evt-1"))(t)
 
 	require.True(t, roomtest.Must(event.On(s).WithdrawEvent(t.Context(), "evt-1"))(t))
-	require.Equal(t, map[notification.Status]int{notification.Sent: 1, notification.Cancelled: 1}, roomtest.Must(event.On(s).EventCounts(t.Context(), "evt-1"))(t))
+	require.Equal(t, map[notification.Status]int{notification.Sent: 1, notification.Cancelled: 1},
+		roomtest.Must(event.On(s).EventCounts(t.Context(), "evt-1"))(t))
 	require.Equal(t, "PENDING", roomtest.Delivery(t, s, roomtest.Item(2)).Status)
 }

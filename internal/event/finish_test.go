@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 // delivery of another event.
 func planThree(t *testing.T, s *db.DB) {
 	t.Helper()
-	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email), roomtest.Planned(notification.SMS)), roomtest.Decided("11", roomtest.Planned(notification.Push)), roomtest.Decided("12"))
+	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email), roomtest.Planned(notification.SMS)),
+		roomtest.Decided("11", roomtest.Planned(notification.Push)), roomtest.Decided("12"))
 	roomtest.SetStatus(t, s, roomtest.Mail, notification.Sent)
 	roomtest.SetStatus(t, s, "evt-1-staff10-SMS", notification.Failed)
 	roomtest.SaveOf(t, s, "evt-2", roomtest.ToCustomer("evt-2", "7"))
@@ -36,10 +38,15 @@ func TestFinishEvent(t *testing.T) {
 		status  string
 		outcome notification.EventOutcome
 	}{
-		{name: "success, with something left", success: true, want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, status: "SUCCESS", outcome: notification.Incomplete},
-		{name: "nobody, with something left", success: true, knows: notification.NoRecipients, want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, status: "SUCCESS", outcome: notification.Incomplete},
-		{name: "a problem, with something left", success: true, problem: "p", want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, status: "SUCCESS", outcome: notification.Incomplete},
-		{name: "cancelled", problem: "p", knows: notification.EventCancelled, want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Cancelled: 1}, status: "FAILED", outcome: notification.EventCancelled},
+		{name: "success, with something left", success: true, want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1,
+			notification.Pending: 1}, status: "SUCCESS", outcome: notification.Incomplete},
+		{name: "nobody, with something left", success: true, knows: notification.NoRecipients,
+			want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1,
+				notification.Pending: 1}, status: "SUCCESS", outcome: notification.Incomplete},
+		{name: "a problem, with something left", success: true, problem: "p", want: map[notification.Status]int{notification.Sent: 1,
+			notification.Failed: 1, notification.Pending: 1}, status: "SUCCESS", outcome: notification.Incomplete},
+		{name: "cancelled", problem: "p", knows: notification.EventCancelled, want: map[notification.Status]int{notification.Sent: 1,
+			notification.Failed: 1, notification.Cancelled: 1}, status: "FAILED", outcome: notification.EventCancelled},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {
@@ -47,10 +54,12 @@ func TestFinishEvent(t *testing.T) {
 			roomtest.Empty(t, s)
 			planThree(t, s)
 			for range 2 { // the second is a repeat
-				counts := roomtest.Must(event.On(s).FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: tt.success, Outcome: tt.knows, Problem: tt.problem}))(t)
+				counts := roomtest.Must(event.On(s).FinishEvent(t.Context(),
+					notification.EventEnd{EventID: "evt-1", Success: tt.success, Outcome: tt.knows, Problem: tt.problem}))(t)
 				require.Equal(t, notification.Counts{Outcome: tt.outcome, Deliveries: tt.want, Decisions: decisions}, counts)
 				require.Equal(t, tt.status, processed(t, s, "evt-1"))
-				require.Equal(t, tt.outcome, postgrestest.Get[notification.EventOutcome](t, s, "SELECT outcome FROM processed_event WHERE event_id = 'evt-1'"))
+				require.Equal(t, tt.outcome,
+					postgrestest.Get[notification.EventOutcome](t, s, "SELECT outcome FROM processed_event WHERE event_id = 'evt-1'"))
 			}
 			require.Equal(t, "PENDING", roomtest.Delivery(t, s, "evt-2-customer7-EMAIL").Status)
 			require.Equal(t, new("before"), roomtest.Delivery(t, s, "evt-1-staff10-SMS").Error, "an earlier failure keeps its reason")
@@ -73,9 +82,12 @@ func TestFinishEventWithoutDeliveries(t *testing.T) {
 		{problem: "customerId is not in the payload", outcome: notification.EventProblem}, // an operator corrected some rules
 		{}, // an operator corrected all rules
 	} {
-		counts := roomtest.Must(event.On(s).FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, Outcome: tt.knows, Problem: tt.problem}))(t)
-		require.Equal(t, notification.Counts{Outcome: tt.outcome, Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}, counts)
-		require.Equal(t, string(tt.outcome)+"|"+tt.problem, postgrestest.Get[string](t, s, "SELECT coalesce(outcome, '') || '|' || coalesce(problem, '') FROM processed_event"))
+		counts := roomtest.Must(event.On(s).FinishEvent(t.Context(),
+			notification.EventEnd{EventID: "evt-1", Success: true, Outcome: tt.knows, Problem: tt.problem}))(t)
+		require.Equal(t, notification.Counts{Outcome: tt.outcome, Deliveries: map[notification.Status]int{},
+			Decisions: map[notification.Decision]int{}}, counts)
+		require.Equal(t, string(tt.outcome)+"|"+tt.problem,
+			postgrestest.Get[string](t, s, "SELECT coalesce(outcome, '') || '|' || coalesce(problem, '') FROM processed_event"))
 	}
 }
 
@@ -102,7 +114,7 @@ func TestFinishEventDuringARetry(t *testing.T) {
 	t.Parallel()
 
 	s := roomtest.New(t, planThree)
-	postgrestest.Exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ('evt-1-staff11-PUSH', 'run-1', false, 'CANCELLED')")
+	postgrestest.Add(t, s.Pool, postgrestest.Retry{DeliveryID: "evt-1-staff11-PUSH", RunID: "run-1", StatusBefore: notification.Cancelled})
 
 	counts := roomtest.Must(event.On(s).FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, First: true}))(t)
 
@@ -116,7 +128,7 @@ func TestFinishEventWaitsForARetry(t *testing.T) {
 
 	s := roomtest.New(t, planThree)
 	tx := postgrestest.OpenTx(t, s, "SELECT FROM notification WHERE delivery_id = 'evt-1-staff11-PUSH' FOR UPDATE")
-	roomtest.Must(tx.Exec(t.Context(), "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ('evt-1-staff11-PUSH', 'run-1', false, 'PENDING')"))(t)
+	postgrestest.Add(t, tx, postgrestest.Retry{DeliveryID: "evt-1-staff11-PUSH", StatusBefore: notification.Pending})
 	roomtest.CommitDuring(t, s, tx, func() error {
 		return roomtest.ErrOf(event.On(s).FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled}))
 	})
@@ -138,8 +150,10 @@ func TestFinishEventKeepsTheFinalResult(t *testing.T) {
 		status string
 	}{
 		{name: "lost, and repeated", ends: []notification.EventEnd{first, first, again}, ended: []bool{false, true, false}, status: "SUCCESS "},
-		{name: "lost, and cancelled before it is repeated", ends: []notification.EventEnd{first, cancelled}, ended: []bool{false, false}, status: "FAILED CANCELLED"},
-		{name: "late, after the event was cancelled", ends: []notification.EventEnd{cancelled, first}, ended: []bool{false, true}, status: "FAILED CANCELLED"},
+		{name: "lost, and cancelled before it is repeated", ends: []notification.EventEnd{first, cancelled}, ended: []bool{false, false},
+			status: "FAILED CANCELLED"},
+		{name: "late, after the event was cancelled", ends: []notification.EventEnd{cancelled, first}, ended: []bool{false, true},
+			status: "FAILED CANCELLED"},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {
@@ -186,22 +200,26 @@ func TestEndsOfLargeEventsChangeFewRowsAtOnce(t *testing.T) {
 	roomtest.Emit(t, s, 2)
 	// The test does not need the inbox indexes, and writing them takes most of the time.
 	postgrestest.Exec(t, s, "DROP INDEX notification_of_user, notification_created_at, notification_inbox_newest, notification_unread_newest")
-	const insert = `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, send_after, status, sent_at)
-		SELECT $1::text, 'T', 'CUSTOMER', 'u' || i, CASE WHEN i % 2 = 0 THEN 'SMS' ELSE 'EMAIL' END, $1::text || i, 't', 'b', now() + interval '1 hour',
-		       CASE WHEN i % $3 = 0 THEN 'PENDING' ELSE 'SENT' END, now()
-		FROM   generate_series(1, $2::int) AS i`
-	postgrestest.Exec(t, s, insert, "evt-1", all, all/pending)
-	postgrestest.Exec(t, s, insert, "evt-2", pending, 1)
+	plan := func(id string, n, every int) {
+		postgrestest.AddMany(t, s.Pool, n, postgrestest.Delivery{EventID: id, SendAfter: time.Now().Add(time.Hour), SentAt: time.Now()},
+			postgrestest.Expressions{
+				"user_id": "'u' || i", "channel": "CASE WHEN i % 2 = 0 THEN 'SMS' ELSE 'EMAIL' END", "delivery_id": "'" + id + "' || i",
+				"status": fmt.Sprintf("CASE WHEN i %% %d = 0 THEN 'PENDING' ELSE 'SENT' END", every),
+			})
+	}
+	plan("evt-1", all, all/pending)
+	plan("evt-2", pending, 1)
 	changeFew(t, s)
 
-	counts := roomtest.Must(event.On(s).FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventFailed}))(t)
+	counts := roomtest.Must(event.On(s).FinishEvent(t.Context(),
+		notification.EventEnd{EventID: "evt-1", Outcome: notification.EventFailed}))(t)
 	require.Equal(t, map[notification.Status]int{notification.Sent: all - pending, notification.Cancelled: pending}, counts.Deliveries)
 
 	require.True(t, roomtest.Must(event.On(s).RetryEvent(t.Context(), "evt-1"))(t))
 
 	require.True(t, roomtest.Must(event.On(s).WithdrawEvent(t.Context(), "evt-2"))(t))
-	require.Equal(t, map[notification.Status]int{notification.Cancelled: pending}, roomtest.Must(event.On(s).EventCounts(t.Context(), "evt-2"))(t))
+	require.Equal(t, map[notification.Status]int{notification.Cancelled: pending},
+		roomtest.Must(event.On(s).EventCounts(t.Context(), "evt-2"))(t))
 }
 
 // changeFew makes the database refuse a statement that changes more than 5,000 deliveries.
@@ -213,5 +231,7 @@ func changeFew(t *testing.T, s *db.DB) {
 			IF (SELECT count(*) FROM changed) > 5000 THEN RAISE 'one statement changes too many deliveries'; END IF;
 			RETURN NULL;
 		END $$`)
-	postgrestest.Exec(t, s, "CREATE TRIGGER change_few AFTER UPDATE ON notification REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION change_few()")
+	postgrestest.Exec(t, s,
+		"CREATE TRIGGER change_few AFTER UPDATE ON notification REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION "+
+			"change_few()")
 }

@@ -24,7 +24,8 @@ func TestClaimEventsInOrder(t *testing.T) {
 	first := claimEvents(t, s, "a", 3)
 	require.Equal(t, []string{"evt-1", "evt-2", "evt-3"}, eventIDs(first))
 	require.Equal(t, notification.PendingEvent{
-		ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "corr-1", Traceparent: "00-trace-span-01", Claims: 1,
+		ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "corr-1",
+		Traceparent: "00-trace-span-01", Claims: 1,
 	}, first[0])
 	require.Equal(t, []string{"evt-4", "evt-5"}, claim(t, s, "b", 3))
 	require.Empty(t, claim(t, s, "c", 3))
@@ -36,14 +37,16 @@ func TestClaimEventsFindsARowCommittedLate(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	slow := postgrestest.OpenTx(t, s, roomtest.InsertEvent+"('late', 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{}')")
+	slow := postgrestest.OpenTx(t, s, "SELECT 1")
+	postgrestest.Add(t, slow, postgrestest.Event{ID: "late", Type: "RESERVATION_REQUESTED"})
 	roomtest.Emit(t, s, 3)
 
 	require.Equal(t, []string{"evt-1", "evt-2", "evt-3"}, claim(t, s, "a", 10))
 	end(t, s, "a", notification.ClaimStarted, "evt-1", "evt-2", "evt-3")
 	require.NoError(t, slow.Commit(t.Context()))
 
-	require.Less(t, postgrestest.Get[int64](t, s, "SELECT seq FROM event_outbox WHERE event_id = 'late'"), postgrestest.Get[int64](t, s, "SELECT seq FROM event_outbox WHERE event_id = 'evt-1'"))
+	require.Less(t, postgrestest.Get[int64](t, s, "SELECT seq FROM event_outbox WHERE event_id = 'late'"),
+		postgrestest.Get[int64](t, s, "SELECT seq FROM event_outbox WHERE event_id = 'evt-1'"))
 	require.Equal(t, []string{"late"}, claim(t, s, "b", 10))
 }
 
@@ -68,10 +71,13 @@ func TestEndClaim(t *testing.T) {
 		known   bool // in processed_event
 	}{
 		{outcome: notification.ClaimStarted, want: outboxRow{Status: notification.OutboxProcessed, Claims: 1, Settled: true}, known: true},
-		{outcome: notification.ClaimFailed, err: "payload too large", want: outboxRow{Status: notification.OutboxFailed, Claims: 1, Error: new("payload too large")}},
+		{outcome: notification.ClaimFailed, err: "payload too large",
+			want: outboxRow{Status: notification.OutboxFailed, Claims: 1, Error: new("payload too large")}},
 		{outcome: notification.ClaimReleased, want: outboxRow{Status: notification.OutboxPending, Claims: 0}},
-		{outcome: notification.ClaimReleased, err: "unavailable", want: outboxRow{Status: notification.OutboxPending, Claims: 0, Error: new("unavailable")}},
-		{outcome: notification.ClaimKept, err: "internal", want: outboxRow{Status: notification.OutboxPending, Claims: 1, Error: new("internal"), Leased: true}},
+		{outcome: notification.ClaimReleased, err: "unavailable",
+			want: outboxRow{Status: notification.OutboxPending, Claims: 0, Error: new("unavailable")}},
+		{outcome: notification.ClaimKept, err: "internal",
+			want: outboxRow{Status: notification.OutboxPending, Claims: 1, Error: new("internal"), Leased: true}},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {
@@ -79,7 +85,8 @@ func TestEndClaim(t *testing.T) {
 			roomtest.Empty(t, s)
 			roomtest.Emit(t, s, 2)
 			claim(t, s, "a", 2)
-			require.NoError(t, event.On(s).EndClaim(t.Context(), "a", []notification.ClaimResult{{EventID: "evt-1", Outcome: tt.outcome, Error: tt.err}}))
+			require.NoError(t,
+				event.On(s).EndClaim(t.Context(), "a", []notification.ClaimResult{{EventID: "evt-1", Outcome: tt.outcome, Error: tt.err}}))
 
 			require.Equal(t, tt.want, outboxOf(t, s, "evt-1"))
 			require.Equal(t, tt.known, postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM processed_event WHERE event_id = 'evt-1')"))
@@ -116,7 +123,7 @@ func TestClaimEventsKnowsDuplicates(t *testing.T) {
 
 	s := postgrestest.New(t)
 	roomtest.Emit(t, s, 2)
-	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'SUCCESS')")
+	postgrestest.Add(t, s.Pool, postgrestest.ProcessedEvent{Status: notification.ProcessedSuccess})
 
 	events := claimEvents(t, s, "a", 2)
 	require.True(t, events[0].Processed)
@@ -174,7 +181,7 @@ func TestNotifyOncePerStatement(t *testing.T) {
 	s := postgrestest.New(t)
 	wakes := roomtest.Listen(t, event.On(s).ListenEvents)
 	roomtest.AwaitWake(t, wakes)
-	postgrestest.Exec(t, s, roomtest.InsertEvent+`('evt-1', 'T', 'RESTAURANT', 5, '{}'), ('evt-2', 'T', 'RESTAURANT', 5, '{}')`)
+	postgrestest.AddMany(t, s.Pool, 2, postgrestest.Event{}, postgrestest.Expressions{"event_id": "'evt-' || i"})
 	roomtest.AwaitWake(t, wakes)
 	postgrestest.Exec(t, s, "NOTIFY event_outbox, 'the last'")
 	roomtest.AwaitWake(t, wakes)

@@ -18,18 +18,19 @@ import (
 const quarter = 15 * time.Minute
 
 // process writes n events that have been PROCESSING for age.
-func process(t *testing.T, s *db.DB, n int, age string) {
+func process(t *testing.T, s *db.DB, n int, age time.Duration) {
 	t.Helper()
 	roomtest.Emit(t, s, n)
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET status = 'PROCESSED', published_at = now()")
-	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, created_at) SELECT event_id, now() - $1::interval FROM event_outbox", age)
+	postgrestest.AddMany(t, s.Pool, n, postgrestest.ProcessedEvent{CreatedAt: time.Now().Add(-age)},
+		postgrestest.Expressions{"event_id": "'evt-' || i"})
 }
 
 func TestStuckEvents(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	process(t, s, 6, "16 minutes")
+	process(t, s, 6, 16*time.Minute)
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET correlation_id = 'c-1' WHERE event_id = 'evt-1'")
 	postgrestest.Exec(t, s, "UPDATE processed_event SET restarts = 2 WHERE event_id = 'evt-1'")
 	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-2'")
@@ -44,7 +45,8 @@ func TestStuckEvents(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, next)
 
-	pending := notification.PendingEvent{ID: "evt-1", Source: notification.HeraldSource, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c-1"}
+	pending := notification.PendingEvent{ID: "evt-1", Source: notification.HeraldSource, Type: "RESERVATION_REQUESTED",
+		AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c-1"}
 	require.Equal(t, []notification.StuckEvent{
 		{PendingEvent: pending, Restarts: 2},
 		{PendingEvent: notification.PendingEvent{ID: "evt-5"}, Purged: true},
@@ -58,17 +60,20 @@ func TestStuckEventsThatWait(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	process(t, s, 1, "1 hour")
-	postgrestest.Exec(t, s, `
-		INSERT INTO event_type_channel_routing (event_type, channel_type, digest_window)
-		VALUES ('RESERVATION_REQUESTED', 'EMAIL', '1 day'), ('RESERVATION_REQUESTED', 'SMS', '1 day')`)
-	postgrestest.Exec(t, s, "INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'SMS', '2 hours', 'READ')")
-	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email)), roomtest.Decided("11", roomtest.Planned(notification.Email)))
+	process(t, s, 1, time.Hour)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Route{EventType: "RESERVATION_REQUESTED", DigestWindow: 24 * time.Hour},
+		postgrestest.Route{EventType: "RESERVATION_REQUESTED", Channel: notification.SMS, DigestWindow: 24 * time.Hour},
+		postgrestest.Escalation{EventType: "RESERVATION_REQUESTED", After: 2 * time.Hour})
+	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email)),
+		roomtest.Decided("11", roomtest.Planned(notification.Email)))
 	const first, second = "UPDATE notification SET %s WHERE user_id = '10'", "UPDATE notification SET %s WHERE user_id = '11'"
-	const pending = "status = 'PENDING', sent_at = NULL, send_after = NULL, next_attempt_at = NULL, strategy = 'IMMEDIATE', escalates = false, created_at = now() - interval '1 hour'"
+	const pending = "status = 'PENDING', sent_at = NULL, send_after = NULL, next_attempt_at = NULL, strategy = 'IMMEDIATE', " +
+		"escalates = false, created_at = now() - interval '1 hour'"
 	const deferred = "next_attempt_at = now() + interval '1 hour'"
 	const sent, later, digest = "status = 'SENT', sent_at = now()", "send_after = now() + interval '1 hour'", "strategy = 'AGGREGATE'"
-	const escalates, longAgo, past = "escalates = true, status = 'SENT', sent_at = now()", "created_at = now() - interval '3 days'", "send_after = now() - interval '1 second'"
+	const escalates, past = "escalates = true, status = 'SENT', sent_at = now()", "send_after = now() - interval '1 second'"
+	const longAgo = "created_at = now() - interval '3 days'"
 	for _, tt := range []struct {
 		one, two string
 		waits    bool
@@ -105,11 +110,12 @@ func TestStuckDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	process(t, s, 1, "1 hour")
+	process(t, s, 1, time.Hour)
 	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
 	delayed, digest := roomtest.Planned(notification.SMS), roomtest.Planned(notification.Push)
 	delayed.Strategy, delayed.SendAfter, digest.Strategy = notification.Delayed, time.Now().Add(24*time.Hour), notification.Aggregate
-	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email), delayed, digest), roomtest.Decided("11", roomtest.Planned(notification.Email), roomtest.Planned(notification.SMS)))
+	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email), delayed, digest),
+		roomtest.Decided("11", roomtest.Planned(notification.Email), roomtest.Planned(notification.SMS)))
 	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now() - interval '16 minutes' WHERE delivery_id <> 'evt-1-staff11-SMS'")
 	roomtest.SetStatus(t, s, "evt-1-staff11-EMAIL", notification.Failed)
 
@@ -152,7 +158,7 @@ func TestRestartsAreCounted(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	process(t, s, 1, "1 hour")
+	process(t, s, 1, time.Hour)
 	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email)))
 	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now() - interval '1 hour'")
 
@@ -165,7 +171,8 @@ func TestRestartsAreCounted(t *testing.T) {
 	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
 	require.Equal(t, 1, stuckDeliveries(t, s, 0)["evt-1-staff10-EMAIL"].Restarts)
 
-	roomtest.Must(attempt.On(s).Reopen(t.Context(), notification.Reopened{DeliveryID: "evt-1-staff10-EMAIL", RunID: "run-1", KeepText: true}))(t)
+	roomtest.Must(attempt.On(s).Reopen(t.Context(),
+		notification.Reopened{DeliveryID: "evt-1-staff10-EMAIL", RunID: "run-1", KeepText: true}))(t)
 	require.Zero(t, stuckDeliveries(t, s, 0)["evt-1-staff10-EMAIL"].Restarts, "an operator's retry begins anew")
 }
 
@@ -174,7 +181,7 @@ func TestEndStuckEvent(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	process(t, s, 3, "1 hour")
+	process(t, s, 3, time.Hour)
 	postgrestest.Exec(t, s, "UPDATE processed_event SET created_at = now() WHERE event_id = 'evt-2'")
 	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-3'")
 	for _, id := range []string{"evt-1", "evt-2", "evt-3"} {
@@ -193,26 +200,30 @@ func TestRecordSweep(t *testing.T) {
 	s := postgrestest.New(t)
 	last := roomtest.Must(event.On(s).LastSweep(t.Context()))(t)
 	require.Equal(t, notification.Sweep{}, last)
-	process(t, s, 2, "1 hour")
+	process(t, s, 2, time.Hour)
 	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email)))
 	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS', outcome = 'INCOMPLETE'")
 	require.Equal(t, 2, incomplete(t, s))
 
 	for i := 1; i <= 120; i++ {
-		require.NoError(t, event.On(s).RecordSweep(t.Context(), notification.Sweep{Looked: i, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: fmt.Sprintf("evt-%d", i), AfterNotification: 7, AfterWaitingEvent: "evt-w"}))
+		require.NoError(t,
+			event.On(s).RecordSweep(t.Context(), notification.Sweep{Looked: i, StartedAgain: 2, Closed: 3, Failed: 4,
+				AfterEvent: fmt.Sprintf("evt-%d", i), AfterNotification: 7, AfterWaitingEvent: "evt-w"}))
 	}
 
 	last = roomtest.Must(event.On(s).LastSweep(t.Context()))(t)
 	require.False(t, last.At.IsZero())
 	last.At = time.Time{}
-	require.Equal(t, notification.Sweep{Looked: 120, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: "evt-120", AfterNotification: 7, AfterWaitingEvent: "evt-w"}, last)
+	require.Equal(t, notification.Sweep{Looked: 120, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: "evt-120", AfterNotification: 7,
+		AfterWaitingEvent: "evt-w"}, last)
 	require.Equal(t, 100, postgrestest.Get[int](t, s, "SELECT count(*) FROM sweep"))
 	require.Equal(t, 1, incomplete(t, s), "evt-1 still has a delivery that is PENDING")
 	roomtest.SetStatus(t, s, "evt-1-staff10-EMAIL", notification.Failed)
 	postgrestest.Exec(t, s, "UPDATE processed_event SET problem = 'no path' WHERE event_id = 'evt-1'")
 	require.NoError(t, event.On(s).RecordSweep(t.Context(), notification.Sweep{}))
 	require.Zero(t, incomplete(t, s))
-	require.Equal(t, []string{"evt-1 PROBLEM", "evt-2"}, postgrestest.List(t, s, "SELECT concat_ws(' ', event_id, outcome) FROM processed_event ORDER BY 1"))
+	require.Equal(t, []string{"evt-1 PROBLEM", "evt-2"},
+		postgrestest.List(t, s, "SELECT concat_ws(' ', event_id, outcome) FROM processed_event ORDER BY 1"))
 }
 
 // incomplete counts the events that ended with PENDING deliveries.

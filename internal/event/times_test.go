@@ -106,8 +106,11 @@ func TestBeginAttemptWithDistantExpiry(t *testing.T) {
 		if !tt.expires || tt.at == "infinity" || tt.at[0] == '-' || tt.at == "4713-01-01 00:00:00+00 BC" { // the planner writes none of these
 			continue
 		}
-		postgrestest.Exec(t, s, "UPDATE notification SET expires_at = $1::text::timestamptz, status = 'PENDING', last_error = NULL, attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL, attempt_count = 0", tt.at)
-		attempt := roomtest.Must(attempt.On(s).BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{roomtest.Mail}, Owner: "a", Lease: lease, First: true}))(t)[0]
+		postgrestest.Exec(t, s,
+			"UPDATE notification SET expires_at = $1::text::timestamptz, status = 'PENDING', last_error = NULL, attempt_owner = NULL, "+
+				"attempt_until = NULL, attempt_began = NULL, attempt_count = 0", tt.at)
+		attempt := roomtest.Must(attempt.On(s).BeginAttempts(t.Context(),
+			notification.Begin{DeliveryIDs: []string{roomtest.Mail}, Owner: "a", Lease: lease, First: true}))(t)[0]
 		require.Equal(t, tt.hasEnded, attempt.Message.Expired() || attempt.Status == notification.Cancelled, tt.at)
 	}
 }
@@ -118,7 +121,7 @@ func TestPlanExpiresWithinTheYearsOfJSON(t *testing.T) {
 
 	s := postgrestest.New(t)
 	require.NoError(t, insertTimes(t, s, "created_at", "9999-12-31 23:00:00+00"))
-	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type, expires_after) VALUES ('T', 'EMAIL', '1 day')")
+	postgrestest.Add(t, s.Pool, postgrestest.Route{ExpiresAfter: 24 * time.Hour})
 	setup := roomtest.Must(planner.On(s).EventSetup(t.Context(), "evt-1"))(t)
 	facts := setup.Facts(notification.Recipient{}, notification.Email, setup.Now, notification.Used{})
 	require.Zero(t, facts.ExpiresAt)

@@ -21,17 +21,27 @@ func TestEventsToRetry(t *testing.T) {
 
 	s := postgrestest.New(t)
 	roomtest.Emit(t, s, 11)
-	postgrestest.Exec(t, s, "UPDATE event_outbox SET status = 'FAILED', error_message = 'claimed 10 times' WHERE event_id IN ('evt-1', 'evt-2', 'evt-3', 'evt-7')")
+	postgrestest.Exec(t, s,
+		"UPDATE event_outbox SET status = 'FAILED', error_message = 'claimed 10 times' WHERE event_id IN ('evt-1', 'evt-2', 'evt-3', 'evt-7')")
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET withdrawn_at = now() WHERE event_id = 'evt-3'")
-	postgrestest.Exec(t, s, "UPDATE event_outbox SET error_message = 'cancelled by an operator' WHERE event_id = 'evt-2'") // the text does not count
+	postgrestest.Exec(t, s,
+		"UPDATE event_outbox SET error_message = 'cancelled by an operator' WHERE event_id = 'evt-2'") // the text does not count
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-2'")
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '2 hours' WHERE event_id = 'evt-1'")
-	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-4', 'FAILED'), ('evt-5', 'SUCCESS'), ('evt-7', 'SUCCESS')")
-	postgrestest.Exec(t, s, `INSERT INTO processed_event (event_id, status, outcome)
-		VALUES ('evt-6', 'SUCCESS', 'NO_ROUTING'), ('evt-8', 'SUCCESS', 'NO_ROUTING'), ('evt-9', 'SUCCESS', 'NO_RECIPIENTS'), ('purged', 'SUCCESS', 'NO_ROUTING')`)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.ProcessedEvent{ID: "evt-4", Status: notification.ProcessedFailed},
+		postgrestest.ProcessedEvent{ID: "evt-5", Status: notification.ProcessedSuccess},
+		postgrestest.ProcessedEvent{ID: "evt-7", Status: notification.ProcessedSuccess},
+		postgrestest.ProcessedEvent{ID: "evt-6", Status: notification.ProcessedSuccess, Outcome: notification.NoRouting},
+		postgrestest.ProcessedEvent{ID: "evt-8", Status: notification.ProcessedSuccess, Outcome: notification.NoRouting},
+		postgrestest.ProcessedEvent{ID: "evt-9", Status: notification.ProcessedSuccess, Outcome: notification.NoRecipients},
+		postgrestest.ProcessedEvent{ID: "purged", Status: notification.ProcessedSuccess, Outcome: notification.NoRouting})
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-8'")
-	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-10', 'FAILED', 'CANCELLED'), ('evt-11', 'SUCCESS', 'NO_ROUTING')")
-	postgrestest.Add(t, s.Pool, postgrestest.Event{ID: "by-10", Cancels: "evt-10"}, postgrestest.Event{ID: "by-11", Cancels: "evt-11"}) // cancelled by another event: no retry
+	postgrestest.Add(t, s.Pool,
+		postgrestest.ProcessedEvent{ID: "evt-10", Status: notification.ProcessedFailed, Outcome: notification.EventCancelled},
+		postgrestest.ProcessedEvent{ID: "evt-11", Status: notification.ProcessedSuccess, Outcome: notification.NoRouting})
+	postgrestest.Add(t, s.Pool, postgrestest.Event{ID: "by-10", Cancels: "evt-10"},
+		postgrestest.Event{ID: "by-11", Cancels: "evt-11"}) // cancelled by another event: no retry
 
 	tests := []struct {
 		filter event.RetryFilter
@@ -67,11 +77,11 @@ func TestEventsToRetryOfAFilter(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, error_message)
-		SELECT 'evt-' || i, CASE WHEN i % 400 = 0 THEN 'RARE' ELSE 'T' END, 'ADMIN', '1', '{}', 'FAILED', 'claimed 10 times'
-		FROM   generate_series(1, 1600) i`)
-	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, status) SELECT event_id, 'FAILED' FROM event_outbox WHERE seq % 2 = 0")
+	postgrestest.AddMany(t, s.Pool, 1600, postgrestest.Event{Status: notification.OutboxFailed}, postgrestest.Expressions{
+		"event_id": "'evt-' || i", "event_type": "CASE WHEN i % 400 = 0 THEN 'RARE' ELSE 'T' END",
+	})
+	postgrestest.AddMany(t, s.Pool, 800, postgrestest.ProcessedEvent{Status: notification.ProcessedFailed},
+		postgrestest.Expressions{"event_id": "'evt-' || 2 * i"})
 	for filter, want := range map[event.RetryFilter]int{{}: 1600, {EventType: "RARE"}: 4, {EventType: "NONE"}: 0} {
 		require.Equal(t, want, roomtest.Must(event.On(s).CountEventsToRetry(t.Context(), filter))(t))
 		seen := map[string]bool{}
@@ -97,16 +107,16 @@ func TestEventsToRetryByIndex(t *testing.T) {
 
 	for _, every := range []int{5, 1000} {
 		s := postgrestest.New(t)
-		postgrestest.Exec(t, s, `
-			INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, error_message)
-			SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', CASE failed WHEN 0 THEN 'FAILED' ELSE 'PROCESSED' END,
-			       CASE failed WHEN 0 THEN NULL ELSE now() END, CASE failed WHEN 0 THEN 'claimed 10 times' END
-			FROM   (SELECT i, i % $1 AS failed FROM generate_series(1, 20000) i) e`, every)
-		postgrestest.Exec(t, s, `
-			INSERT INTO processed_event (event_id, status)
-			SELECT event_id, CASE seq % $1 WHEN 1 THEN 'FAILED' ELSE 'SUCCESS' END
-			FROM   event_outbox
-			WHERE  status = 'PROCESSED'`, every)
+		const all = 20_000
+		nth := fmt.Sprintf("i %% %d", every)
+		postgrestest.AddMany(t, s.Pool, all, postgrestest.Event{}, postgrestest.Expressions{
+			"event_id": "'evt-' || i", "status": "CASE " + nth + " WHEN 0 THEN 'FAILED' ELSE 'PROCESSED' END",
+			"published_at": "CASE WHEN " + nth + " > 0 THEN now() END", "error_message": "CASE " + nth + " WHEN 0 THEN 'claimed 10 times' END",
+		})
+		processed := fmt.Sprintf("(i + (i - 1) / %d)", every-1)
+		postgrestest.AddMany(t, s.Pool, all-all/every, postgrestest.ProcessedEvent{}, postgrestest.Expressions{
+			"event_id": "'evt-' || " + processed, "status": fmt.Sprintf("CASE %s %% %d WHEN 1 THEN 'FAILED' ELSE 'SUCCESS' END", processed, every),
+		})
 		postgrestest.Exec(t, s, "ANALYZE event_outbox, processed_event")
 		for _, filter := range []event.RetryFilter{{}, {EventType: "T"}, {EventType: "OTHER", Since: time.Now().Add(-time.Hour)}} {
 			for _, plan := range plansOf(t, s, func(s *db.DB) error {
@@ -126,14 +136,13 @@ func TestOutcomesByIndex(t *testing.T) {
 
 	for _, every := range []int{2, 1000} {
 		s := postgrestest.New(t)
-		postgrestest.Exec(t, s, `
-			INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at)
-			SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now()
-			FROM   generate_series(1, 20000) i`)
-		postgrestest.Exec(t, s, `
-			INSERT INTO processed_event (event_id, status, outcome, updated_at)
-			SELECT event_id, 'SUCCESS', CASE seq % $1 WHEN 1 THEN 'NO_ROUTING' END, now() - seq * interval '1 minute'
-			FROM   event_outbox`, every)
+		const all = 20_000
+		postgrestest.AddMany(t, s.Pool, all, postgrestest.Event{Status: notification.OutboxProcessed},
+			postgrestest.Expressions{"event_id": "'evt-' || i"})
+		postgrestest.AddMany(t, s.Pool, all, postgrestest.ProcessedEvent{Status: notification.ProcessedSuccess}, postgrestest.Expressions{
+			"event_id": "'evt-' || i", "outcome": fmt.Sprintf("CASE i %% %d WHEN 1 THEN 'NO_ROUTING' END", every),
+			"updated_at": "now() - i * interval '1 minute'",
+		})
 		postgrestest.Exec(t, s, "ANALYZE event_outbox, processed_event")
 		unrouted := list.EventFilter{Outcome: notification.NoRouting}
 		asked := map[string]func(*db.DB) error{

@@ -1,11 +1,13 @@
 package inbox_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,7 +45,8 @@ func newGateway(t *testing.T) *process {
 		Directory: inbox.On(store),
 		Refused:   func(signin.Reason) {},
 	}
-	api := &inbox.API{Store: inbox.On(store), Pages: inbox.On(store), Preferences: preference.On(store), Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
+	api := &inbox.API{Store: inbox.On(store), Pages: inbox.On(store), Preferences: preference.On(store), Tickets: gate.Tickets,
+		Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
 	mux := http.NewServeMux()
 	mux.Handle("/api/", gate.Required(api.Handler()))
 	mux.Handle("/api/session", api.Session())
@@ -51,8 +54,10 @@ func newGateway(t *testing.T) *process {
 	mux.Handle("/", inbox.Page{}.Handler())
 	g := &process{Server: httptest.NewServer(mux), t: t, store: store}
 	t.Cleanup(g.Close)
-	g.exec(`INSERT INTO recipient (user_type, user_id, name, active)
-		VALUES ('RESTAURANT_USER', '10', 'Giulia Conti', true), ('RESTAURANT_USER', '11', 'Marco Bianchi', true), ('RESTAURANT_USER', '15', 'Paolo Serra', false)`)
+	postgrestest.Add(t, store.Pool,
+		postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "10", Name: "Giulia Conti"},
+		postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "11", Name: "Marco Bianchi"},
+		postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "15", Name: "Paolo Serra", Inactive: true})
 	return g
 }
 
@@ -67,11 +72,12 @@ func (g *process) notify(who notification.RecipientKey, count int) []int64 {
 	g.t.Helper()
 	ids := make([]int64, count)
 	for i := range ids {
-		ids[i] = postgrestest.Get[int64](g.t, g.store, `
-			INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, available_at)
-			SELECT event_id, 'RESERVATION_REQUESTED', $1, $2, 'WEBSOCKET', event_id || '-staff' || $2 || '-WEBSOCKET', 'Title', 'Body', 'SENT', 1, at, at
-			FROM   (SELECT 'evt-' || $3::int AS event_id, timestamptz '2026-11-21 10:00Z' + $3::int * interval '1s' AS at) AS made
-			RETURNING id`, who.UserType, who.UserID, i)
+		event, at := fmt.Sprint("evt-", i), time.Date(2026, 11, 21, 10, 0, i, 0, time.UTC)
+		ids[i] = postgrestest.AddDelivery(g.t, g.store.Pool, postgrestest.Delivery{
+			ID: event + "-staff" + who.UserID + "-WEBSOCKET", EventID: event, EventType: "RESERVATION_REQUESTED",
+			UserType: who.UserType, UserID: who.UserID, Channel: notification.WebSocket, Title: "Title", Body: "Body",
+			Status: notification.Sent, Attempts: 1, SentAt: at, AvailableAt: at,
+		}, nil)
 	}
 	return ids
 }

@@ -41,19 +41,31 @@ func (r inboxRow) add(t *testing.T, on interface {
 }, event string) int64 {
 	t.Helper()
 	who, channel, status := cmp.Or(r.who, roomtest.Staff10), cmp.Or(r.channel, notification.WebSocket), cmp.Or(r.status, notification.Sent)
-	var id int64
-	require.NoError(t, on.QueryRow(t.Context(), `
-		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, status, last_error, attempt_count,
-		                          created_at, available_at, sent_at, delivered_at, read_at)
-		SELECT $1, 'RESERVATION_REQUESTED', 'c-1', $2, $3, $4, $1 || '-staff' || $3 || '-' || $4,
-		       CASE WHEN NOT $8 THEN 'title of ' || $1 END, CASE WHEN NOT $8 THEN 'body' END,
-		       $5, CASE WHEN $8 OR $5 IN ('FAILED', 'CANCELLED') THEN 'why' END, CASE WHEN $7 THEN 0 ELSE 1 END,
-		       $10::timestamptz, $10::timestamptz + nullif($6, 0) * interval '1 second',
-		       CASE WHEN $5 IN ('SENT', 'DELIVERED') THEN $10::timestamptz + $6 * interval '1 second' END,
-		       CASE WHEN $5 = 'DELIVERED' THEN $10::timestamptz END,
-		       CASE WHEN $9 THEN $10::timestamptz END
-		RETURNING id`, event, string(who.UserType), who.UserID, string(channel), string(status), r.available, r.unbegun, r.textless, r.read, roomtest.InboxStart).Scan(&id))
-	return id
+	row := postgrestest.Delivery{
+		ID: event + "-staff" + who.UserID + "-" + string(channel), EventID: event, EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
+		UserType: who.UserType, UserID: who.UserID, Channel: channel, Title: "title of " + event, Status: status, CreatedAt: roomtest.InboxStart,
+	}
+	available := roomtest.InboxStart.Add(time.Duration(r.available) * time.Second)
+	if r.available > 0 {
+		row.AvailableAt = available
+	}
+	if !r.unbegun {
+		row.Attempts = 1
+	}
+	if status == notification.Sent || status == notification.Delivered {
+		row.SentAt = available
+	}
+	if status == notification.Delivered {
+		row.DeliveredAt = roomtest.InboxStart
+	}
+	if r.read {
+		row.ReadAt = roomtest.InboxStart
+	}
+	replaced := postgrestest.Expressions{}
+	if r.textless {
+		replaced = postgrestest.Expressions{"title": "NULL", "body": "NULL"}
+	}
+	return postgrestest.AddDelivery(t, on, row, replaced)
 }
 
 // A recipient sees only their own rows over WEBSOCKET whose first attempt has ended.
@@ -77,7 +89,8 @@ func TestInboxShows(t *testing.T) {
 		{name: "without a text", row: inboxRow{status: notification.Failed, textless: true, available: 1}},
 		{name: "over another channel", row: inboxRow{channel: notification.Email, available: 1}},
 		{name: "somebody else's", row: inboxRow{who: staff11, available: 1}},
-		{name: "another user type's with the same id", row: inboxRow{who: notification.RecipientKey{UserType: notification.Customer, UserID: "10"}, available: 1}},
+		{name: "another user type's with the same id",
+			row: inboxRow{who: notification.RecipientKey{UserType: notification.Customer, UserID: "10"}, available: 1}},
 	}
 	s := postgrestest.New(t)
 	var shown []string
@@ -90,7 +103,8 @@ func TestInboxShows(t *testing.T) {
 
 	require.ElementsMatch(t, shown, roomtest.EventsOf(roomtest.InboxPage(t, s, notification.InboxFilter{})))
 	require.ElementsMatch(t, shown, roomtest.EventsOf(roomtest.InboxAfter(t, s, notification.InboxPosition{})))
-	require.ElementsMatch(t, shown, roomtest.EventsOf(roomtest.Must(inbox.On(s).InboxAfter(t.Context(), roomtest.Staff10, notification.InboxPosition{}, true, 100))(t).Items))
+	require.ElementsMatch(t, shown,
+		roomtest.EventsOf(roomtest.Must(inbox.On(s).InboxAfter(t.Context(), roomtest.Staff10, notification.InboxPosition{}, true, 100))(t).Items))
 	require.Equal(t, len(shown), roomtest.Must(inbox.On(s).Unread(t.Context(), roomtest.Staff10))(t))
 }
 
@@ -103,8 +117,10 @@ func TestInboxItem(t *testing.T) {
 
 	require.Equal(t, []notification.InboxItem{{
 		Frame: notification.Frame{
-			Type: "notification", DeliveryID: "evt-1-staff10-WEBSOCKET", NotificationID: notification.JSONInt(id), EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
-			UserType: notification.RestaurantUser, UserID: "10", Title: "title of evt-1", Body: "body", URL: "/orders/7", CreatedAt: roomtest.InboxStart,
+			Type: "notification", DeliveryID: "evt-1-staff10-WEBSOCKET", NotificationID: notification.JSONInt(id), EventID: "evt-1",
+			EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
+			UserType: notification.RestaurantUser, UserID: "10", Title: "title of evt-1", Body: "body", URL: "/orders/7",
+			CreatedAt: roomtest.InboxStart,
 		},
 		AvailableAt: roomtest.InboxStart.Add(5 * time.Second), ReadAt: &roomtest.InboxStart,
 	}}, roomtest.InboxPage(t, s, notification.InboxFilter{}))
@@ -141,7 +157,8 @@ func TestInboxPages(t *testing.T) {
 
 	unread := roomtest.InboxPage(t, s, notification.InboxFilter{Unread: true, Limit: 2})
 	require.Equal(t, []string{"waited", "at once 2"}, roomtest.EventsOf(unread))
-	require.Equal(t, []string{"at once 0", "older"}, roomtest.EventsOf(roomtest.InboxPage(t, s, notification.InboxFilter{Unread: true, Before: int64(unread[1].NotificationID)})))
+	require.Equal(t, []string{"at once 0", "older"},
+		roomtest.EventsOf(roomtest.InboxPage(t, s, notification.InboxFilter{Unread: true, Before: int64(unread[1].NotificationID)})))
 
 	var after []string
 	for _, item := range roomtest.InboxAfter(t, s, roomtest.InboxPage(t, s, notification.InboxFilter{})[4].Position()) {
@@ -183,7 +200,8 @@ func TestInboxPositionOf(t *testing.T) {
 	s := postgrestest.New(t)
 	ended := inboxRow{available: 7}.add(t, s.Pool, "ended")
 	under := inboxRow{status: notification.Pending}.add(t, s.Pool, "under way")
-	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt, started_at) VALUES ('under way-staff10-WEBSOCKET', 1, $1)", roomtest.InboxStart.Add(9*time.Second))
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Attempt{DeliveryID: "under way-staff10-WEBSOCKET", StartedAt: roomtest.InboxStart.Add(9 * time.Second)})
 	for id, seconds := range map[int64]time.Duration{ended: 7, under: 9} {
 		position := roomtest.Must(inbox.On(s).InboxPositionOf(t.Context(), roomtest.Staff10, id))(t)
 		require.Equal(t, id, position.ID)
@@ -231,7 +249,7 @@ func TestInboxPagesAreBounded(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	roomtest.PlantInbox(t, s, 30, map[string]string{"body": "repeat('<', 65536)"})
+	roomtest.PlantInbox(t, s, 30, postgrestest.Expressions{"body": "repeat('<', 65536)"})
 	checked := func(page notification.InboxPage, err error) notification.InboxPage {
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(roomtest.Must(json.Marshal(page.Items))(t)), notification.InboxPageBytes)
@@ -266,7 +284,8 @@ func TestInboxPagesAreBounded(t *testing.T) {
 func withEvent(t *testing.T) (s *db.DB, id int64) {
 	t.Helper()
 	s = postgrestest.New(t)
-	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.WebSocket), roomtest.Planned(notification.Email), roomtest.Planned(notification.Push), roomtest.Planned(notification.SMS), roomtest.Planned(notification.Slack)),
+	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.WebSocket), roomtest.Planned(notification.Email),
+		roomtest.Planned(notification.Push), roomtest.Planned(notification.SMS), roomtest.Planned(notification.Slack)),
 		roomtest.Decided("11", roomtest.Planned(notification.WebSocket)))
 	postgrestest.Exec(t, s, "UPDATE notification SET status = 'SENT', attempt_count = 1, sent_at = now(), available_at = now()")
 	postgrestest.Exec(t, s, "UPDATE notification SET status = 'PENDING', sent_at = NULL WHERE channel = 'PUSH'")
@@ -300,9 +319,11 @@ func TestReadingReadsTheEvent(t *testing.T) {
 
 			require.NoError(t, way(s, t.Context(), id))
 
-			require.Equal(t, []string{"EMAIL SENT", "SMS SENT", "WEBSOCKET DELIVERED"}, postgrestest.List(t, s, "SELECT channel || ' ' || status FROM notification WHERE read_at IS NOT NULL ORDER BY channel"))
+			require.Equal(t, []string{"EMAIL SENT", "SMS SENT", "WEBSOCKET DELIVERED"},
+				postgrestest.List(t, s, "SELECT channel || ' ' || status FROM notification WHERE read_at IS NOT NULL ORDER BY channel"))
 			require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE delivered_at IS NOT NULL"))
-			require.Equal(t, []string{"ESCALATION evt-1-staff10-PUSH", "ESCALATION evt-1-staff10-SMS"}, roomtest.FollowUpsOf(t, s), "also for a delivery in flight")
+			require.Equal(t, []string{"ESCALATION evt-1-staff10-PUSH", "ESCALATION evt-1-staff10-SMS"}, roomtest.FollowUpsOf(t, s),
+				"also for a delivery in flight")
 
 			require.NoError(t, way(s, t.Context(), id))
 			require.Len(t, roomtest.FollowUpsOf(t, s), 2, "a repeat adds no follow-up")

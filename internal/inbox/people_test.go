@@ -19,7 +19,8 @@ import (
 // group is a receipt of SendGrid's page of groups, some minutes after `day`.
 func group(word string, minutes int) notification.Receipt {
 	return notification.Receipt{
-		Provider: "sendgrid", ID: fmt.Sprint(word, minutes), DeliveryID: roomtest.Mail, Word: word, At: roomtest.Day.Add(time.Duration(minutes) * time.Minute),
+		Provider: "sendgrid", ID: fmt.Sprint(word,
+			minutes), DeliveryID: roomtest.Mail, Word: word, At: roomtest.Day.Add(time.Duration(minutes) * time.Minute),
 		Unsubscribes: word == "group_unsubscribe", Resubscribes: word == "group_resubscribe",
 	}
 }
@@ -48,9 +49,10 @@ func TestResubscribe(t *testing.T) {
 				t.Parallel()
 
 				s := roomtest.New(t, roomtest.SendMail)
-				postgrestest.Exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'news')")
+				postgrestest.Add(t, s.Pool, postgrestest.Category{EventType: "RESERVATION_REQUESTED", Category: "news"})
 				if tt.ownChoice {
-					require.NoError(t, preference.On(s).Unsubscribe(t.Context(), notification.RecipientKey{UserType: "RESTAURANT_USER", UserID: "10"}, "news", notification.Email))
+					require.NoError(t, preference.On(s).Unsubscribe(t.Context(), notification.RecipientKey{UserType: "RESTAURANT_USER", UserID: "10"},
+						"news", notification.Email))
 				}
 				if together {
 					roomtest.Record(t, s, tt.receipts...)
@@ -106,12 +108,14 @@ func TestMergedPeople(t *testing.T) {
 	staff10 := notification.RecipientKey{UserType: "RESTAURANT_USER", UserID: "10"}
 	roomtest.AddRecipient(t, s, notification.Customer, "7")
 	roomtest.AddRecipient(t, s, staff10.UserType, staff10.UserID)
-	postgrestest.Exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'news')")
+	postgrestest.Add(t, s.Pool, postgrestest.Category{EventType: "RESERVATION_REQUESTED", Category: "news"})
 	require.Equal(t, staff10, roomtest.Must(inbox.On(gateway).ActiveRecipient(t.Context(), staff10))(t))
 	roomtest.Must(person.On(s).LinkMerged(t.Context(), staff10, roomtest.Customer7))(t)
 
 	require.Equal(t, roomtest.Customer7, roomtest.Must(inbox.On(gateway).ActiveRecipient(t.Context(), staff10))(t))
-	require.Equal(t, []notification.RecipientKey{roomtest.Customer7}, roomtest.Must(inbox.On(gateway).ActiveRecipients(t.Context(), []notification.RecipientKey{staff10, roomtest.Customer7}))(t), "their sockets end")
+	require.Equal(t, []notification.RecipientKey{roomtest.Customer7},
+		roomtest.Must(inbox.On(gateway).ActiveRecipients(t.Context(),
+			[]notification.RecipientKey{staff10, roomtest.Customer7}))(t), "their sockets end")
 	preferences := roomtest.Must(preference.On(gateway).Preferences(t.Context(), staff10))(t)
 	preferences.Timezone = "Asia/Tokyo"
 	require.NoError(t, preference.On(gateway).SetPreferences(t.Context(), staff10, preferences))

@@ -41,7 +41,8 @@ type times struct{ Available, Sent, Delivered, Read *time.Time }
 
 func timesOf(t *testing.T, s *db.DB, id int64) times {
 	t.Helper()
-	return roomtest.Must(db.One(t.Context(), s.Pool, "read times", pgx.RowToStructByPos[times], "SELECT available_at, sent_at, delivered_at, read_at FROM notification WHERE id = $1", id))(t)
+	return roomtest.Must(db.One(t.Context(), s.Pool, "read times", pgx.RowToStructByPos[times],
+		"SELECT available_at, sent_at, delivered_at, read_at FROM notification WHERE id = $1", id))(t)
 }
 
 // An acknowledgement and a reading turn every status into DELIVERED. Earlier values stay,
@@ -87,7 +88,8 @@ func TestArrivalInEachStatus(t *testing.T) {
 				first := timesOf(t, s, id)
 				require.Equal(t, way != "acknowledged", first.Read != nil, way)
 				if tt.placed > 0 {
-					require.Equal(t, roomtest.InboxStart.Add(tt.placed), roomtest.Must(inbox.On(s).InboxPositionOf(t.Context(), roomtest.Staff10, id))(t).AvailableAt.UTC(), way)
+					require.Equal(t, roomtest.InboxStart.Add(tt.placed),
+						roomtest.Must(inbox.On(s).InboxPositionOf(t.Context(), roomtest.Staff10, id))(t).AvailableAt.UTC(), way)
 				} else {
 					require.Greater(t, *first.Available, roomtest.InboxStart.Add(time.Hour), way)
 				}
@@ -118,7 +120,8 @@ func TestMarkDeliveredDoesNotDeadlock(t *testing.T) {
 		}
 		return inbox.On(s).MarkDelivered(t.Context(), all)
 	})
-	require.Equal(t, len(ids), postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'DELIVERED' AND read_at IS NOT NULL"))
+	require.Equal(t, len(ids),
+		postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'DELIVERED' AND read_at IS NOT NULL"))
 }
 
 // "Read all" covers what the client has seen, and nothing newer.
@@ -128,7 +131,7 @@ func TestMarkAllRead(t *testing.T) {
 	s := postgrestest.New(t)
 	waited := inboxRow{available: 90}.add(t, s.Pool, "waited")
 	first := inboxRow{available: 1}.add(t, s.Pool, "first")
-	roomtest.PlantInbox(t, s, 2500, map[string]string{"available_at": "'2026-11-22 08:00:02Z'"})
+	roomtest.PlantInbox(t, s, 2500, postgrestest.Expressions{"available_at": "'2026-11-22 08:00:02Z'"})
 	last := postgrestest.Get[int64](t, s, "SELECT max(id) FROM notification")
 	count := roomtest.Must(inbox.On(s).Unread(t.Context(), roomtest.Staff10))(t)
 	require.Equal(t, notification.MaxUnread, count, "the count stops at the limit")
@@ -150,12 +153,14 @@ func TestActiveRecipients(t *testing.T) {
 	postgrestest.Exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '11'")
 	unknown := notification.RecipientKey{UserType: notification.Customer, UserID: "10"}
 
-	active := roomtest.Must(inbox.On(s).ActiveRecipients(t.Context(), []notification.RecipientKey{staff11, roomtest.Staff10, unknown, roomtest.Staff10}))(t)
+	active := roomtest.Must(inbox.On(s).ActiveRecipients(t.Context(),
+		[]notification.RecipientKey{staff11, roomtest.Staff10, unknown, roomtest.Staff10}))(t)
 	require.Equal(t, []notification.RecipientKey{roomtest.Staff10}, active)
 
 	s = roomtest.InForeignDirectory(t)
 	waiter := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: roomtest.Ada}
-	guests := []notification.RecipientKey{{UserType: notification.Customer, UserID: "7"}, {UserType: notification.Customer, UserID: "8"}} // the second is not active
+	guests := []notification.RecipientKey{{UserType: notification.Customer, UserID: "7"},
+		{UserType: notification.Customer, UserID: "8"}} // the second is not active
 	active = roomtest.Must(inbox.On(s).ActiveRecipients(t.Context(), append(guests, waiter)))(t)
 	require.ElementsMatch(t, []notification.RecipientKey{waiter, guests[0]}, active)
 	postgrestest.Exec(t, s, "DELETE FROM channel_user_type WHERE user_type = 'CUSTOMER'")
@@ -186,27 +191,30 @@ func TestAvailableAt(t *testing.T) {
 			roomtest.Reopen(t, s, plan)
 		}
 	}
+	type steps = []func(*testing.T, *db.DB)
+	const sent, refused = notification.OutcomeSent, notification.OutcomeRefused
 	tomorrow := time.Now().Add(24 * time.Hour)
 	tests := []struct {
 		name string
-		by   []func(*testing.T, *db.DB)
+		by   steps
 		at   int // the step that sets it, from 1; 0: none, or a step undoes it
 	}{
 		{name: "planned"},
-		{name: "sent", by: []func(*testing.T, *db.DB){ended(notification.OutcomeSent)}, at: 1},
-		{name: "refused, and given up", by: []func(*testing.T, *db.DB){ended(notification.OutcomeRefused), gaveUp(notification.Failed)}, at: 1},
-		{name: "best effort without a clear answer", by: []func(*testing.T, *db.DB){ended(notification.OutcomeAmbiguous), gaveUp(notification.Failed)}, at: 1},
-		{name: "sent at the second attempt", by: []func(*testing.T, *db.DB){ended(notification.OutcomeBusy), ended(notification.OutcomeSent)}, at: 1},
-		{name: "crashed", by: []func(*testing.T, *db.DB){crashed}},
-		{name: "crashed, then sent", by: []func(*testing.T, *db.DB){crashed, ended(notification.OutcomeSent)}, at: 2},
-		{name: "sent, and recorded again", by: []func(*testing.T, *db.DB){ended(notification.OutcomeSent), func(t *testing.T, s *db.DB) {
+		{name: "sent", by: steps{ended(sent)}, at: 1},
+		{name: "refused, and given up", by: steps{ended(refused), gaveUp(notification.Failed)}, at: 1},
+		{name: "best effort without a clear answer", by: steps{ended(notification.OutcomeAmbiguous), gaveUp(notification.Failed)}, at: 1},
+		{name: "sent at the second attempt", by: steps{ended(notification.OutcomeBusy), ended(sent)}, at: 1},
+		{name: "crashed", by: steps{crashed}},
+		{name: "crashed, then sent", by: steps{crashed, ended(sent)}, at: 2},
+		{name: "sent, and recorded again", by: steps{ended(sent), func(t *testing.T, s *db.DB) {
 			roomtest.EndAs(t, s, notification.AttemptResult{DeliveryID: socket, Number: 1, Outcome: notification.OutcomeSent})
 		}}, at: 1},
-		{name: "crashed until given up", by: []func(*testing.T, *db.DB){crashed, crashed, gaveUp(notification.Failed)}, at: 3},
-		{name: "given up without an attempt", by: []func(*testing.T, *db.DB){gaveUp(notification.Failed)}},
-		{name: "cancelled", by: []func(*testing.T, *db.DB){crashed, gaveUp(notification.Cancelled)}},
-		{name: "retried at once", by: []func(*testing.T, *db.DB){ended(notification.OutcomeRefused), gaveUp(notification.Failed), reopened(notification.Reopened{})}, at: 1},
-		{name: "retried for later", by: []func(*testing.T, *db.DB){ended(notification.OutcomeRefused), gaveUp(notification.Failed), reopened(notification.Reopened{SendAfter: &tomorrow})}},
+		{name: "crashed until given up", by: steps{crashed, crashed, gaveUp(notification.Failed)}, at: 3},
+		{name: "given up without an attempt", by: steps{gaveUp(notification.Failed)}},
+		{name: "cancelled", by: steps{crashed, gaveUp(notification.Cancelled)}},
+		{name: "retried at once", by: steps{ended(refused), gaveUp(notification.Failed), reopened(notification.Reopened{})}, at: 1},
+		{name: "retried for later",
+			by: steps{ended(refused), gaveUp(notification.Failed), reopened(notification.Reopened{SendAfter: &tomorrow})}},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {

@@ -20,27 +20,35 @@ func TestTakeTokens(t *testing.T) {
 	const tenAMinute = 1 / 6. // tokens a second
 	s := postgrestest.New(t)
 	for name, test := range map[string]struct {
-		nextAt  string // when the first free token is due, from now
+		nextAt  time.Duration // when the first free token is due, from now
 		in      limit.Wanted
 		granted int
 		wait    time.Duration // may be shorter by the time of the statements
 	}{
-		"the first ever":           {in: limit.Wanted{Rate: tenAMinute, Most: 1}, granted: 1},
-		"as many as are due":       {nextAt: "30 s", in: limit.Wanted{Rate: tenAMinute, Most: 100, Ahead: time.Minute}, granted: 6, wait: 30 * time.Second},
-		"as many as are wanted":    {nextAt: "30 s", in: limit.Wanted{Rate: tenAMinute, Most: 3, Ahead: time.Minute}, granted: 3, wait: 30 * time.Second},
-		"none":                     {nextAt: "30 s", in: limit.Wanted{Rate: tenAMinute, Most: 1, Ahead: 10 * time.Second}, wait: 20 * time.Second},
-		"one, further ahead":       {nextAt: "30 s", in: limit.Wanted{Rate: tenAMinute, Most: 5, Ahead: 31 * time.Second}, granted: 1, wait: 30 * time.Second},
-		"tokens lost in a silence": {nextAt: "-1 h", in: limit.Wanted{Rate: 102, Most: 1000}, granted: 21, wait: -200 * time.Millisecond},
-		"a slower rate ends":       {nextAt: "1 h", in: limit.Wanted{Rate: 10, Most: 1, Ahead: 2 * time.Second}, granted: 0, wait: time.Minute - 1900*time.Millisecond},
-		"a rate near zero":         {nextAt: "1 s", in: limit.Wanted{Rate: 1e-300, Most: 1, Ahead: time.Minute}, granted: 1, wait: time.Second},
-		"a rate near infinity":     {nextAt: "-1 h", in: limit.Wanted{Rate: 1e300, Most: 64}, granted: 64, wait: -200 * time.Millisecond},
+		"the first ever": {in: limit.Wanted{Rate: tenAMinute, Most: 1}, granted: 1},
+		"as many as are due": {nextAt: 30 * time.Second, in: limit.Wanted{Rate: tenAMinute, Most: 100, Ahead: time.Minute},
+			granted: 6, wait: 30 * time.Second},
+		"as many as are wanted": {nextAt: 30 * time.Second, in: limit.Wanted{Rate: tenAMinute, Most: 3, Ahead: time.Minute},
+			granted: 3, wait: 30 * time.Second},
+		"none": {nextAt: 30 * time.Second, in: limit.Wanted{Rate: tenAMinute, Most: 1, Ahead: 10 * time.Second},
+			wait: 20 * time.Second},
+		"one, further ahead": {nextAt: 30 * time.Second, in: limit.Wanted{Rate: tenAMinute, Most: 5, Ahead: 31 * time.Second},
+			granted: 1, wait: 30 * time.Second},
+		"tokens lost in a silence": {nextAt: -time.Hour, in: limit.Wanted{Rate: 102, Most: 1000}, granted: 21,
+			wait: -200 * time.Millisecond},
+		"a slower rate ends": {nextAt: time.Hour, in: limit.Wanted{Rate: 10, Most: 1, Ahead: 2 * time.Second}, granted: 0,
+			wait: time.Minute - 1900*time.Millisecond},
+		"a rate near zero": {nextAt: time.Second, in: limit.Wanted{Rate: 1e-300, Most: 1, Ahead: time.Minute}, granted: 1,
+			wait: time.Second},
+		"a rate near infinity": {nextAt: -time.Hour, in: limit.Wanted{Rate: 1e300, Most: 64}, granted: 64,
+			wait: -200 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test.in.Name = name // a separate channel for each case
 			begun := time.Now()
-			if test.nextAt != "" {
-				postgrestest.Exec(t, s, `INSERT INTO channel_turn VALUES ($1, now() + $2::interval)`, name, test.nextAt)
+			if test.nextAt != 0 {
+				postgrestest.Add(t, s.Pool, postgrestest.Turn{Name: name, NextAt: begun.Add(test.nextAt)})
 			}
 
 			tokens := roomtest.Must(limit.On(s).TakeTokens(t.Context(), test.in))(t)
@@ -59,7 +67,9 @@ func TestTurnsAreGivenOnce(t *testing.T) {
 
 	const takers, each, first = 8, 3, 30 * time.Second
 	s, begun := postgrestest.New(t), time.Now()
-	postgrestest.Exec(t, s, `INSERT INTO channel_turn VALUES ('EMAIL', '2100-01-01'), ('SMS', now() + $1::interval)`, first)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Turn{Name: "EMAIL", NextAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}, postgrestest.Turn{Name: "SMS",
+			NextAt: begun.Add(first)})
 	from := postgrestest.Get[time.Time](t, s, `SELECT next_at FROM channel_turn WHERE channel = 'SMS'`)
 	var taking sync.WaitGroup
 	var granted atomic.Int64

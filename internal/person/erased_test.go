@@ -27,7 +27,8 @@ func TestErasedPersonGetsNothing(t *testing.T) {
 	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now()")
 	who, gateway := roomtest.Staff10, s
 	people := func() int {
-		page := roomtest.Must(planner.On(s).Recipients(t.Context(), roomtest.Event1.Type, []notification.Target{{Entity: roomtest.Restaurant5}}, notification.Cursor{}, 10))(t)
+		page := roomtest.Must(planner.On(s).Recipients(t.Context(), roomtest.Event1.Type, []notification.Target{{Entity: roomtest.Restaurant5}},
+			notification.Cursor{}, 10))(t)
 		return len(page.Recipients)
 	}
 	require.Equal(t, 1, people())
@@ -44,8 +45,10 @@ func TestErasedPersonGetsNothing(t *testing.T) {
 	}
 	require.Equal(t, notification.Cancelled, roomtest.Reopen(t, s, roomtest.Anew("run", true)).Status)
 	require.Equal(t, new("title"), roomtest.Delivery(t, s, roomtest.Mail).Title, "a retry writes no text")
-	roomtest.SaveOf(t, s, "evt-2", roomtest.DecidedOf("evt-2", "10", roomtest.Planned(notification.Push)), roomtest.DecidedOf("evt-2", "11", roomtest.Planned(notification.Push)))
-	require.Equal(t, []string{"10 EMAIL", "11 PUSH"}, postgrestest.List(t, s, "SELECT user_id || ' ' || channel FROM notification ORDER BY id"), "planned from older facts")
+	roomtest.SaveOf(t, s, "evt-2", roomtest.DecidedOf("evt-2", "10", roomtest.Planned(notification.Push)),
+		roomtest.DecidedOf("evt-2", "11", roomtest.Planned(notification.Push)))
+	require.Equal(t, []string{"10 EMAIL", "11 PUSH"},
+		postgrestest.List(t, s, "SELECT user_id || ' ' || channel FROM notification ORDER BY id"), "planned from older facts")
 	require.Equal(t, []string{"11"}, postgrestest.List(t, s, "SELECT user_id FROM notification_decision WHERE event_id = 'evt-2'"))
 }
 
@@ -79,7 +82,8 @@ func TestErasedStaysErased(t *testing.T) {
 
 	s := roomtest.New(t, roomtest.SendMail)
 	gateway := s
-	postgrestest.Exec(t, s, "INSERT INTO channel_user_type (channel_type, user_type) VALUES ('EMAIL', 'RESTAURANT_USER') ON CONFLICT DO NOTHING")
+	postgrestest.Exec(t, s,
+		"INSERT INTO channel_user_type (channel_type, user_type) VALUES ('EMAIL', 'RESTAURANT_USER') ON CONFLICT DO NOTHING")
 	roomtest.AddMember(t, s, roomtest.Restaurant5, roomtest.Staff10.UserType, roomtest.Staff10.UserID, "CHEF")
 	postgrestest.Exec(t, s, "ALTER TABLE recipient_device DROP CONSTRAINT recipient_device_of_recipient") // as for a view recipient
 	bounced := roomtest.Bounce("r-1")
@@ -92,7 +96,8 @@ func TestErasedStaysErased(t *testing.T) {
 			return preference.On(gateway).Unsubscribe(t.Context(), roomtest.Staff10, "offers", notification.Email)
 		},
 		func() error {
-			return preference.On(gateway).SetPreferences(t.Context(), roomtest.Staff10, notification.Preferences{Timezone: "Europe/Rome", Channels: []notification.ChannelPreference{{Channel: notification.Email, Enabled: new(false)}}})
+			return preference.On(gateway).SetPreferences(t.Context(), roomtest.Staff10, notification.Preferences{Timezone: "Europe/Rome",
+				Channels: []notification.ChannelPreference{{Channel: notification.Email, Enabled: new(false)}}})
 		},
 		func() error {
 			_ = roomtest.ErrOf(inbox.On(gateway).RegisterDevice(t.Context(), roomtest.Staff10, "token"))
@@ -115,7 +120,8 @@ func TestErasedStaysErased(t *testing.T) {
 		require.NoError(t, store())
 	}
 
-	require.Equal(t, []string{"bounce FAILED"}, postgrestest.List(t, s, "SELECT concat_ws(' ', status, outcome, detail) FROM delivery_receipt WHERE receipt_id = 'r-2'"))
+	require.Equal(t, []string{"bounce FAILED"},
+		postgrestest.List(t, s, "SELECT concat_ws(' ', status, outcome, detail) FROM delivery_receipt WHERE receipt_id = 'r-2'"))
 	require.Equal(t, new("bounced"), roomtest.Delivery(t, s, roomtest.Mail).Error)
 	require.Equal(t, 1, kept(t, s), "a repeat would erase the provider's word")
 }
@@ -125,7 +131,8 @@ func TestMarkErasedWaits(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	tx := postgrestest.OpenTx(t, s, "INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('RESTAURANT_USER', '10', 'Europe/Rome')")
+	tx := postgrestest.OpenTx(t, s, "SELECT 1")
+	postgrestest.Add(t, tx, postgrestest.UserSettings{Timezone: "Europe/Rome"})
 	marked := make(chan error, 1)
 	go func() { marked <- person.On(s).MarkErased(t.Context(), roomtest.Staff10) }()
 	require.Never(t, func() bool { return len(marked) > 0 }, 200*time.Millisecond, 20*time.Millisecond)
@@ -143,14 +150,15 @@ func TestErasedKeepsNoProvidersWords(t *testing.T) {
 			roomtest.EndAttempt(t, s, 1, notification.OutcomeRefused, "no such user")
 		},
 		func(t *testing.T, s *db.DB) {
-			roomtest.EndAs(t, s, notification.AttemptResult{DeliveryID: roomtest.Mail, Number: 1, Outcome: notification.OutcomeRefused, Detail: "no such user", GiveUp: true})
+			roomtest.EndAs(t, s, notification.AttemptResult{DeliveryID: roomtest.Mail, Number: 1, Outcome: notification.OutcomeRefused,
+				Detail: "no such user", GiveUp: true})
 			roomtest.Must(attempt.On(s).GiveUp(t.Context(), roomtest.Mail, notification.Failed, "no such user"))(t)
 		},
 	} {
 		s := roomtest.New(t, roomtest.PlanMail)
 		roomtest.Begin(t, s, roomtest.Mail, 0)
 		postgrestest.Exec(t, s, "UPDATE notification SET digest_id = 'digest-1'")
-		postgrestest.Exec(t, s, "INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail) VALUES ('sendgrid', 'r', 'digest-1', now(), 'bounce', 'no such user')")
+		postgrestest.Add(t, s.Pool, postgrestest.Receipt{ID: "r", DeliveryID: "digest-1", Status: "bounce", Detail: "no such user"})
 		require.NoError(t, person.On(s).MarkErased(t.Context(), roomtest.Staff10))
 		require.Equal(t, 1, roomtest.Must(person.On(s).EraseDeliveries(t.Context(), roomtest.Staff10, 0))(t).UnderWay)
 		roomtest.RunOut(t, s)
@@ -159,7 +167,8 @@ func TestErasedKeepsNoProvidersWords(t *testing.T) {
 		end(t, s)
 		require.Zero(t, kept(t, s))
 		require.Zero(t, postgrestest.Get[int](t, s, `
-			SELECT (SELECT count(*) FROM notification n WHERE n::text ~ 'no such user') + (SELECT count(*) FROM delivery_attempt a WHERE a::text ~ 'no such user')
+			SELECT (SELECT count(*) FROM notification n WHERE n::text ~ 'no such user')
+			     + (SELECT count(*) FROM delivery_attempt a WHERE a::text ~ 'no such user')
 			       + (SELECT count(*) FROM delivery_receipt r WHERE r::text ~ 'no such user')`))
 	}
 }
@@ -171,9 +180,11 @@ func TestErasedAreNotMerged(t *testing.T) {
 	guest := notification.RecipientKey{UserType: notification.Guest, UserID: "7"}
 	s := roomtest.New(t, roomtest.PlanMail)
 	postgrestest.Add(t, s.Pool, postgrestest.Recipient{UserType: guest.UserType, UserID: guest.UserID})
-	postgrestest.Exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '10', 'EMAIL', false), ('GUEST', '7', 'EMAIL', true)")
+	postgrestest.Add(t, s.Pool, postgrestest.Preference{Off: true}, postgrestest.Preference{UserType: notification.Guest, UserID: "7"})
 	rows := func() string {
-		return postgrestest.Get[string](t, s, "SELECT string_agg(n::text, ' ' ORDER BY n) FROM (SELECT user_type, user_id, enabled::text FROM user_notification_preferences UNION ALL SELECT user_type, user_id, delivery_id FROM notification) n")
+		return postgrestest.Get[string](t, s,
+			"SELECT string_agg(n::text, ' ' ORDER BY n) FROM (SELECT user_type, user_id, enabled::text FROM user_notification_preferences "+
+				"UNION ALL SELECT user_type, user_id, delivery_id FROM notification) n")
 	}
 	before := rows()
 	require.NoError(t, person.On(s).MarkErased(t.Context(), roomtest.Staff10))

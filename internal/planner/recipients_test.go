@@ -59,21 +59,30 @@ func TestRecipients(t *testing.T) {
 		targets []notification.Target
 		want    []string // "who" + user id, in order
 	}{
-		{name: "managers first, then numbers as numbers, then other ids", targets: []notification.Target{{Entity: roomtest.Restaurant5}}, want: []string{"staff20", "staff9", "staff10", "agent30", "staffada"}},
-		{name: "one user type", targets: []notification.Target{{Entity: roomtest.Restaurant5, UserType: notification.AgencyUser}}, want: []string{"agent30"}},
-		{name: "some roles", targets: []notification.Target{{Entity: agency7, Roles: []string{"AGENT", "MANAGER"}}}, want: []string{"agent30", "agent31"}},
+		{name: "managers first, then numbers as numbers, then other ids", targets: []notification.Target{{Entity: roomtest.Restaurant5}},
+			want: []string{"staff20", "staff9", "staff10", "agent30", "staffada"}},
+		{name: "one user type", targets: []notification.Target{{Entity: roomtest.Restaurant5, UserType: notification.AgencyUser}},
+			want: []string{"agent30"}},
+		{name: "some roles", targets: []notification.Target{{Entity: agency7, Roles: []string{"AGENT", "MANAGER"}}},
+			want: []string{"agent30", "agent31"}},
 		{name: "no role allowed", targets: []notification.Target{{Entity: agency7, Roles: []string{}}}},
 		{name: "another restaurant", targets: []notification.Target{{Entity: notification.Entity{Type: "RESTAURANT", ID: "6"}}}},
-		{name: "a customer", targets: []notification.Target{{Entity: customer("100"), UserType: notification.Customer}}, want: []string{"customer100"}},
-		{name: "a customer, by a rule for any user type", targets: []notification.Target{{Entity: customer("100")}}, want: []string{"customer100"}},
+		{name: "a customer", targets: []notification.Target{{Entity: customer("100"), UserType: notification.Customer}},
+			want: []string{"customer100"}},
+		{name: "a customer, by a rule for any user type", targets: []notification.Target{{Entity: customer("100")}},
+			want: []string{"customer100"}},
 		{name: "a customer, by a rule for others", targets: []notification.Target{{Entity: customer("100"), UserType: notification.Admin}}},
 		{name: "an inactive customer", targets: []notification.Target{{Entity: customer("101")}}},
 		{name: "an unknown customer", targets: []notification.Target{{Entity: customer("404")}}},
 		{name: "admins", targets: []notification.Target{{Entity: admins, UserType: notification.Admin}}, want: []string{"admin1"}},
 		{name: "admins, by a rule for any user type", targets: []notification.Target{{Entity: admins}}, want: []string{"admin1"}},
-		{name: "everybody", targets: []notification.Target{{Entity: roomtest.Everybody}}, want: []string{"admin1", "staff9", "staff10", "staff11", "staff20", "agent30", "agent31", "agent32", "customer100", "staffada"}},
-		{name: "everybody of a type", targets: []notification.Target{{Entity: roomtest.Everybody, UserType: notification.AgencyUser}}, want: []string{"agent30", "agent31", "agent32"}},
-		{name: "several targets, each recipient once", targets: []notification.Target{{Entity: agency7}, {Entity: roomtest.Restaurant5}, {Entity: customer("100")}}, want: []string{"staff20", "agent30", "staff9", "staff10", "agent31", "agent32", "customer100", "staffada"}},
+		{name: "everybody", targets: []notification.Target{{Entity: roomtest.Everybody}},
+			want: []string{"admin1", "staff9", "staff10", "staff11", "staff20", "agent30", "agent31", "agent32", "customer100", "staffada"}},
+		{name: "everybody of a type", targets: []notification.Target{{Entity: roomtest.Everybody, UserType: notification.AgencyUser}},
+			want: []string{"agent30", "agent31", "agent32"}},
+		{name: "several targets, each recipient once",
+			targets: []notification.Target{{Entity: agency7}, {Entity: roomtest.Restaurant5}, {Entity: customer("100")}}, want: []string{"staff20",
+				"agent30", "staff9", "staff10", "agent31", "agent32", "customer100", "staffada"}},
 		{name: "no targets"},
 	}
 	for _, tt := range tests {
@@ -100,22 +109,24 @@ func TestRecipientHasEveryField(t *testing.T) {
 		UPDATE recipient
 		SET    name = 'Ada', email = 'ada@example.com', phone = '+15005550006', slack_webhook_url = 'https://hooks.slack.com/services/x',
 		       locale = 'it-CH', timezone = 'Europe/Rome'`)
-	postgrestest.Exec(t, s, `
-		INSERT INTO recipient_device (user_type, user_id, token, active)
-		VALUES ('RESTAURANT_USER', '10', 'old', false), ('RESTAURANT_USER', '10', 'new', true)`)
-	postgrestest.Exec(t, s, `
-		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end, priority)
-		VALUES ('RESTAURANT_USER', '10', 'EMAIL', false, true, '22:30:15.000001', '07:00', 'HIGH'),
-		       ('RESTAURANT_USER', '10', 'PUSH', true, false, '22:00', '07:00', 'LOW'),
-		       ('RESTAURANT_USER', '10', 'SMS', true, true, '00:00', '23:59:59.999999', 'NORMAL')`)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Device{Token: "old", Inactive: true}, postgrestest.Device{Token: "new"},
+		postgrestest.Preference{Off: true, QuietStart: "22:30:15.000001", QuietEnd: "07:00", Priority: notification.High},
+		postgrestest.Preference{Channel: notification.Push, QuietStart: "22:00", QuietEnd: "07:00", Priority: notification.Low},
+		postgrestest.Preference{Channel: notification.SMS, QuietStart: "00:00", QuietEnd: "23:59:59.999999"})
+	postgrestest.Exec(t, s, "UPDATE user_notification_preferences SET quiet_hours_enabled = false WHERE channel_type = 'PUSH'")
 
-	page := roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{{Entity: roomtest.Restaurant5}}, notification.Cursor{}, 10))(t)
+	page := roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{{Entity: roomtest.Restaurant5}},
+		notification.Cursor{}, 10))(t)
 	require.Len(t, page.Recipients, 1)
 	got := page.Recipients[0]
 	require.ElementsMatch(t, []notification.Preference{
-		{Channel: notification.Email, QuietHours: &notification.QuietHours{Start: 22*time.Hour + 30*time.Minute + 15*time.Second + time.Microsecond, End: 7 * time.Hour}, Priority: notification.High},
+		{Channel: notification.Email,
+			QuietHours: &notification.QuietHours{Start: 22*time.Hour + 30*time.Minute + 15*time.Second + time.Microsecond,
+				End: 7 * time.Hour}, Priority: notification.High},
 		{Channel: notification.Push, Enabled: true, Priority: notification.Low},
-		{Channel: notification.SMS, Enabled: true, QuietHours: &notification.QuietHours{End: 24*time.Hour - time.Microsecond}, Priority: notification.Normal},
+		{Channel: notification.SMS, Enabled: true, QuietHours: &notification.QuietHours{End: 24*time.Hour - time.Microsecond},
+			Priority: notification.Normal},
 	}, got.Preferences)
 	got.Preferences = nil
 	require.Equal(t, notification.Recipient{
@@ -124,12 +135,13 @@ func TestRecipientHasEveryField(t *testing.T) {
 		HasDevice: true, Locale: "it-CH", Timezone: "Europe/Rome",
 	}, got)
 
-	postgrestest.Exec(t, s, `
-		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
-		VALUES ('RESTAURANT_USER', '10', 'offers', 'EMAIL', false), ('RESTAURANT_USER', '10', 'offers', 'SMS', true), ('CUSTOMER', '10', 'news', 'EMAIL', false)`)
-	postgrestest.Exec(t, s, "INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('RESTAURANT_USER', '10', 'Asia/Kathmandu'), ('CUSTOMER', '10', 'UTC')")
+	postgrestest.Add(t, s.Pool,
+		postgrestest.CategoryPreference{Off: true}, postgrestest.CategoryPreference{Channel: notification.SMS},
+		postgrestest.CategoryPreference{UserType: notification.Customer, Category: "news", Off: true},
+		postgrestest.UserSettings{Timezone: "Asia/Kathmandu"}, postgrestest.UserSettings{UserType: notification.Customer, Timezone: "UTC"})
 	postgrestest.Exec(t, s, "UPDATE recipient_device SET active = false")
-	page = roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{{Entity: roomtest.Restaurant5}}, notification.Cursor{}, 10))(t)
+	page = roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{{Entity: roomtest.Restaurant5}},
+		notification.Cursor{}, 10))(t)
 	require.False(t, page.Recipients[0].HasDevice)
 	require.Equal(t, []notification.CategoryChannelKey{{Category: "offers", Channel: notification.Email}}, page.Recipients[0].CategoriesOff)
 	require.Equal(t, "Asia/Kathmandu", page.Recipients[0].Timezone)
@@ -139,26 +151,28 @@ func TestRecipientSettings(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, max_recipients, allowed_roles)
-		VALUES ('RESTAURANT', '5', 'EMAIL', NULL, false, NULL, NULL),
-		       ('RESTAURANT', '5', 'EMAIL', 'T', true, 0, '{}'),
-		       ('RESTAURANT', '5', 'EMAIL', 'OTHER', true, 1, NULL),
-		       ('AGENCY', '7', 'SMS', NULL, true, 3, '{AGENT,MANAGER}'),
-		       ('AGENCY', '8', 'SMS', NULL, false, NULL, NULL),
-		       ('CUSTOMER', '0', 'PUSH', NULL, false, NULL, NULL),
-		       ('CUSTOMER', '100', 'PUSH', NULL, false, NULL, NULL)`)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.GroupSetting{Off: true}, postgrestest.GroupSetting{EventType: "T", MaxRecipients: new(0), AllowedRoles: []string{}},
+		postgrestest.GroupSetting{EventType: "OTHER", MaxRecipients: new(1)},
+		postgrestest.GroupSetting{EntityType: "AGENCY", EntityID: "7", Channel: notification.SMS, MaxRecipients: new(3),
+			AllowedRoles: []string{"AGENT", "MANAGER"}},
+		postgrestest.GroupSetting{EntityType: "AGENCY", EntityID: "8", Channel: notification.SMS, Off: true},
+		postgrestest.GroupSetting{EntityType: "CUSTOMER", EntityID: "0", Channel: notification.Push, Off: true},
+		postgrestest.GroupSetting{EntityType: "CUSTOMER", EntityID: "100", Channel: notification.Push, Off: true})
 	postgrestest.Exec(t, s, `
 		UPDATE entity_notification_settings
 		SET    quiet_hours_start = '22:00', quiet_hours_end = '07:00', quiet_hours_timezone = 'Europe/Rome'
 		WHERE  entity_type = 'AGENCY'`)
 	night := &notification.QuietHours{Start: 22 * time.Hour, End: 7 * time.Hour}
 
-	page := roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{{Entity: roomtest.Restaurant5}, {Entity: agency7}}, notification.Cursor{}, 10))(t)
+	page := roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{{Entity: roomtest.Restaurant5}, {Entity: agency7}},
+		notification.Cursor{}, 10))(t)
 	require.ElementsMatch(t, []notification.Setting{
 		{Entity: roomtest.Restaurant5, Channel: notification.Email},
-		{Entity: roomtest.Restaurant5, Channel: notification.Email, EventSpecific: true, Enabled: true, MaxRecipients: new(0), AllowedRoles: []string{}},
-		{Entity: agency7, Channel: notification.SMS, Enabled: true, MaxRecipients: new(3), AllowedRoles: []string{"AGENT", "MANAGER"}, QuietHours: night, QuietTimezone: "Europe/Rome"},
+		{Entity: roomtest.Restaurant5, Channel: notification.Email, EventSpecific: true, Enabled: true, MaxRecipients: new(0),
+			AllowedRoles: []string{}},
+		{Entity: agency7, Channel: notification.SMS, Enabled: true, MaxRecipients: new(3), AllowedRoles: []string{"AGENT", "MANAGER"},
+			QuietHours: night, QuietTimezone: "Europe/Rome"},
 		{Entity: notification.Entity{Type: "CUSTOMER", ID: "0"}, Channel: notification.Push},
 	}, page.Settings)
 }
@@ -169,11 +183,11 @@ func TestRecipientsOfABroadcast(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO recipient (user_type, user_id)
-		SELECT (ARRAY ['RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST'])[1 + i % 5],
-		       CASE i % 7 WHEN 0 THEN 'user-' || i WHEN 1 THEN '00' || i / 10 || '-' || i WHEN 2 THEN repeat('9', 20) || i ELSE (i / 5)::text END
-		FROM   generate_series(1, 2500) AS i`)
+	postgrestest.AddMany(t, s.Pool, 2500, postgrestest.Recipient{}, postgrestest.Expressions{
+		"user_type": "(ARRAY ['RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST'])[1 + i % 5]",
+		"user_id": "CASE i % 7 WHEN 0 THEN 'user-' || i WHEN 1 THEN '00' || i / 10 || '-' || i WHEN 2 THEN repeat('9', 20) || i " +
+			"ELSE (i / 5)::text END",
+	})
 
 	all := roomtest.AllPages(t, s, []notification.Target{{Entity: roomtest.Everybody}}, 100)
 	require.Len(t, all, 2500)
@@ -191,16 +205,17 @@ func TestLastPageOfALargeDirectory(t *testing.T) {
 
 	const all = 20_000
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id) SELECT (ARRAY ['CUSTOMER', 'RESTAURANT_USER'])[1 + i % 2], i::text FROM generate_series(1, 2 * $1::int) AS i", all)
-	postgrestest.Exec(t, s, `
-		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
-		SELECT 'RESTAURANT', '5', user_type, user_id, 'STAFF' FROM recipient WHERE user_type = 'RESTAURANT_USER'`)
+	postgrestest.AddMany(t, s.Pool, 2*all, postgrestest.Recipient{}, postgrestest.Expressions{
+		"user_type": "(ARRAY ['CUSTOMER', 'RESTAURANT_USER'])[1 + i % 2]", "user_id": "i",
+	})
+	postgrestest.AddMany(t, s.Pool, all, postgrestest.Member{}, postgrestest.Expressions{"user_id": "2 * i - 1"})
 	listening, asked := roomtest.Heard(t, s)
 	for _, analyzed := range []bool{false, true} {
 		if analyzed {
 			postgrestest.Exec(t, s, "ANALYZE recipient, entity_member, recipient_device, user_notification_preferences")
 		}
-		for _, target := range []notification.Target{{Entity: roomtest.Everybody}, {Entity: roomtest.Everybody, UserType: notification.RestaurantUser}, {Entity: roomtest.Restaurant5}} {
+		for _, target := range []notification.Target{{Entity: roomtest.Everybody},
+			{Entity: roomtest.Everybody, UserType: notification.RestaurantUser}, {Entity: roomtest.Restaurant5}} {
 			cost := func(after notification.Cursor) int {
 				asked.All = nil
 				roomtest.Must(planner.On(listening).Recipients(t.Context(), "T", []notification.Target{target}, after, 100))(t)
@@ -229,9 +244,12 @@ func TestRecipientsOfOverlappingTargets(t *testing.T) {
 		UNION ALL
 		SELECT entity_type, entity_id, user_type, user_id, 'STAFF', true FROM member WHERE role = 'MANAGER'`)
 	targets := []notification.Target{{Entity: roomtest.Restaurant5}, {Entity: agency7}, {Entity: admins}, {Entity: roomtest.Everybody}}
-	want := []string{"staff20 RESTAURANT", "admin1 ADMIN", "staff9 RESTAURANT", "staff10 RESTAURANT", "staff11 BROADCAST", "agent30 RESTAURANT", "agent31 AGENCY", "agent32 AGENCY", "customer100 BROADCAST", "staffada RESTAURANT"}
+	want := []string{"staff20 RESTAURANT", "admin1 ADMIN", "staff9 RESTAURANT", "staff10 RESTAURANT", "staff11 BROADCAST",
+		"agent30 RESTAURANT", "agent31 AGENCY", "agent32 AGENCY", "customer100 BROADCAST", "staffada RESTAURANT"}
 	for _, limit := range []int{1, 2, 3, 100} {
-		got := roomtest.Mapped(roomtest.AllPages(t, s, targets, limit), func(r notification.Recipient) string { return r.Who + r.UserID + " " + r.Entity.Type })
+		got := roomtest.Mapped(roomtest.AllPages(t, s, targets, limit), func(r notification.Recipient) string {
+			return r.Who + r.UserID + " " + r.Entity.Type
+		})
 		require.Equal(t, want, got)
 	}
 }
@@ -240,7 +258,7 @@ func TestRecipientsOfOverlappingTargets(t *testing.T) {
 func withPatients(t *testing.T) *db.DB {
 	t.Helper()
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, roomtest.InsertUserType+`('PATIENT', 'patient', 'clinic')`)
+	postgrestest.Add(t, s.Pool, postgrestest.UserType{Name: "PATIENT", Who: "patient", Audience: "clinic"})
 	return s
 }
 
@@ -251,9 +269,13 @@ func TestEveryReaderKnowsAnAddedUserType(t *testing.T) {
 	s := withPatients(t)
 	clinic := notification.Entity{Type: "CLINIC", ID: "1"}
 	roomtest.AddMember(t, s, clinic, "PATIENT", "7", "PATIENT")
-	postgrestest.Exec(t, s, roomtest.InsertEvent+`('evt-1', 'T', 'APPOINTMENT', '1', '{}')`)
-	postgrestest.Exec(t, s, `INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES ('T', 'PATIENT', 'CLINIC', 'clinic'), ('T', NULL, 'ADMIN', NULL)`)
-	postgrestest.Exec(t, s, roomtest.InsertDelivery+`status, strategy, digest_id) VALUES ('evt-1', 'T', 'PATIENT', '7', 'WEBSOCKET', 'evt-1-patient7-WEBSOCKET', 'title', 'body', 'PENDING', 'AGGREGATE', 'digest-1')`)
+	postgrestest.Add(t, s.Pool, postgrestest.Event{AggregateType: "APPOINTMENT", AggregateID: "1"})
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Target{UserType: "PATIENT", EntityType: "CLINIC", EntityIDPath: "clinic"}, postgrestest.Target{})
+	postgrestest.Add(t, s.Pool, postgrestest.Delivery{
+		ID: "evt-1-patient7-WEBSOCKET", UserType: "PATIENT", UserID: "7", Channel: notification.WebSocket, Strategy: notification.Aggregate,
+		DigestID: "digest-1",
+	})
 
 	for _, entity := range []notification.Entity{clinic, roomtest.Everybody} {
 		page := roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{{Entity: entity}}, notification.Cursor{}, 10))(t)
@@ -275,17 +297,25 @@ func TestUserTypeInUseIsKept(t *testing.T) {
 	s := withPatients(t)
 	postgrestest.Exec(t, s, `UPDATE user_type SET who = 'sick', audience = 'hospital' WHERE user_type = 'PATIENT'`)
 	postgrestest.Exec(t, s, `UPDATE user_type SET who = 'patient' WHERE user_type = 'PATIENT'`)
-	postgrestest.Exec(t, s, roomtest.InsertUserType+`('ROBOT', 'robot', 'robot')`)
+	postgrestest.Add(t, s.Pool, postgrestest.UserType{Name: "ROBOT", Who: "robot", Audience: "robot"})
 	postgrestest.Exec(t, s, `DELETE FROM user_type WHERE user_type = 'ROBOT'`)
-	postgrestest.Exec(t, s, roomtest.InsertDelivery+`status) VALUES ('evt-1', 'T', 'PATIENT', '7', 'EMAIL', 'evt-1-patient7-EMAIL', 'title', 'body', 'PENDING')`)
+	postgrestest.Add(t, s.Pool, postgrestest.Delivery{ID: "evt-1-patient7-EMAIL", UserType: "PATIENT", UserID: "7"})
+	const insert = "INSERT INTO user_type (user_type, who, audience) VALUES "
+	const used, differs = "another user type", "differs earlier"
 	tests := []struct{ name, sql, want, hint string }{
-		{name: "changed who", sql: `UPDATE user_type SET who = 'sick' WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use: there are notifications", hint: "another user type"},
-		{name: "changed audience", sql: `UPDATE user_type SET audience = 'sick' WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use", hint: "another user type"},
-		{name: "deleted, with notifications", sql: `DELETE FROM user_type WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use", hint: "another user type"},
+		{name: "changed who", sql: `UPDATE user_type SET who = 'sick' WHERE user_type = 'PATIENT'`,
+			want: "user type PATIENT is in use: there are notifications", hint: used},
+		{name: "changed audience", sql: `UPDATE user_type SET audience = 'sick' WHERE user_type = 'PATIENT'`,
+			want: "user type PATIENT is in use", hint: used},
+		{name: "deleted, with notifications", sql: `DELETE FROM user_type WHERE user_type = 'PATIENT'`,
+			want: "user type PATIENT is in use", hint: used},
 		{name: "deleted, with rules", sql: `DELETE FROM user_type WHERE user_type = 'GUEST'`, want: "channel_user_type_user_type"},
-		{name: "who that begins with another type's who", sql: roomtest.InsertUserType + `('OUTPATIENT', 'patientout', 'patient')`, want: "who patientout is too like patient of user type PATIENT", hint: "differs earlier"},
-		{name: "who that is a prefix of another type's who", sql: roomtest.InsertUserType + `('STUDENT', 'st', 'student')`, want: "who st is too like staff of user type RESTAURANT_USER", hint: "differs earlier"},
-		{name: "who changed to begin with another type's who", sql: `UPDATE user_type SET who = 'guests' WHERE user_type = 'ADMIN'`, want: "who guests is too like guest", hint: "differs earlier"},
+		{name: "who that begins with another type's who", sql: insert + `('OUTPATIENT', 'patientout', 'patient')`,
+			want: "who patientout is too like patient of user type PATIENT", hint: differs},
+		{name: "who that is a prefix of another type's who", sql: insert + `('STUDENT', 'st', 'student')`,
+			want: "who st is too like staff of user type RESTAURANT_USER", hint: differs},
+		{name: "who changed to begin with another type's who", sql: `UPDATE user_type SET who = 'guests' WHERE user_type = 'ADMIN'`,
+			want: "who guests is too like guest", hint: differs},
 	}
 	for _, tt := range tests {
 		_, err := s.Pool.Exec(t.Context(), tt.sql)

@@ -54,7 +54,8 @@ func TestNewestVersionRemains(t *testing.T) {
 	roomtest.SideBySide(t, len(plans), func(i int) error { return plans[i]() })
 
 	remaining := map[string]string{}
-	for _, row := range postgrestest.List(t, s, "SELECT DISTINCT concat_ws(' ', user_id, collapse_key, event_id) FROM notification WHERE replaced_by IS NULL") {
+	for _, row := range postgrestest.List(t, s,
+		"SELECT DISTINCT concat_ws(' ', user_id, collapse_key, event_id) FROM notification WHERE replaced_by IS NULL") {
 		var person, key, id string
 		_, err := fmt.Sscan(row, &person, &key, &id)
 		require.NoError(t, err)
@@ -82,12 +83,14 @@ func TestReplaceOnlyOlderEvents(t *testing.T) {
 	other := roomtest.EmitVersion(t, s, 1, "other")
 	old := roomtest.EmitVersion(t, s, 2, "order-7")
 	roomtest.SaveVersion(t, s, other, roomtest.Version(other, "10", notification.Push))
-	roomtest.SaveVersion(t, s, old, roomtest.Version(old, "10", notification.Push, notification.SMS), roomtest.Version(old, "11", notification.Push))
+	roomtest.SaveVersion(t, s, old, roomtest.Version(old, "10", notification.Push, notification.SMS),
+		roomtest.Version(old, "11", notification.Push))
 	event := roomtest.EmitVersion(t, s, 3, "order-7")
 	roomtest.SaveVersion(t, s, event, roomtest.Version(event, "10", notification.Push), roomtest.Version(event, "12", notification.Push))
 
 	require.Equal(t, []string{
-		"v1-staff10-PUSH PENDING", "v2-staff10-PUSH CANCELLED v3", "v2-staff10-SMS CANCELLED v3", "v2-staff11-PUSH PENDING", "v3-staff10-PUSH PENDING", "v3-staff12-PUSH PENDING",
+		"v1-staff10-PUSH PENDING", "v2-staff10-PUSH CANCELLED v3", "v2-staff10-SMS CANCELLED v3", "v2-staff11-PUSH PENDING",
+		"v3-staff10-PUSH PENDING", "v3-staff12-PUSH PENDING",
 	}, rowsBy(t, s))
 	require.Equal(t, "replaced by event v3", roomtest.Must(attempt.On(s).DeliveryState(t.Context(), "v2-staff10-SMS"))(t).Withdrawn)
 	require.Equal(t, []string{"v2-staff11-PUSH"}, roomtest.IDsOf(roomtest.Must(attempt.On(s).Undelivered(t.Context(), "v2", 10))(t)))
@@ -123,7 +126,8 @@ func TestReplaceDuringAnAttempt(t *testing.T) {
 		require.Equal(t, notification.Cancelled, attempt.Status)
 		roomtest.SetStatus(t, s, "v1-staff10-EMAIL", notification.Pending)
 	}
-	require.Empty(t, roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{"v1-staff10-EMAIL"}, Ordered: true, Again: true})[0].Dropped)
+	require.Empty(t,
+		roomtest.BeginAs(t, s, notification.Begin{DeliveryIDs: []string{"v1-staff10-EMAIL"}, Ordered: true, Again: true})[0].Dropped)
 }
 
 // The delivery that throttles the newest event stays: the recipient gets it instead.
@@ -142,7 +146,8 @@ func TestReplaceKeepsThrottlingDeliveries(t *testing.T) {
 
 	event = roomtest.EmitVersion(t, s, 3, "order-7")
 	roomtest.SaveVersion(t, s, event, roomtest.Version(event, "10", notification.Email))
-	require.Equal(t, []string{"v1-staff10-EMAIL CANCELLED v3", "v1-staff10-PUSH CANCELLED v2", "v2-staff10-PUSH CANCELLED v3", "v3-staff10-EMAIL PENDING"}, rowsBy(t, s))
+	require.Equal(t, []string{"v1-staff10-EMAIL CANCELLED v3", "v1-staff10-PUSH CANCELLED v2", "v2-staff10-PUSH CANCELLED v3",
+		"v3-staff10-EMAIL PENDING"}, rowsBy(t, s))
 }
 
 // Nothing follows a replaced delivery, and the workflow that waits is told. If the delivery that
@@ -151,8 +156,10 @@ func TestReplaceEndsEscalation(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('ORDER_STATUS', 'PUSH'), ('ORDER_STATUS', 'SMS')")
-	postgrestest.Exec(t, s, "INSERT INTO event_type_escalation VALUES ('ORDER_STATUS', 'PUSH', 'SMS', '5 minutes', 'READ')")
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Route{EventType: "ORDER_STATUS", Channel: notification.Push},
+		postgrestest.Route{EventType: "ORDER_STATUS", Channel: notification.SMS},
+		postgrestest.Escalation{EventType: "ORDER_STATUS", From: notification.Push, After: 5 * time.Minute})
 	old := roomtest.EmitVersion(t, s, 1, "order-7")
 	roomtest.SaveVersion(t, s, old, roomtest.Version(old, "10", notification.Push), roomtest.Version(old, "11", notification.Push))
 	roomtest.SetStatus(t, s, "v1-staff10-PUSH", notification.Sent)
@@ -176,18 +183,22 @@ func TestReplaceEndsEscalation(t *testing.T) {
 	group.Go(func() error { return roomtest.ErrOf(escalate("11")) })
 	roomtest.AwaitLock(t, s)
 	group.Go(func() error {
-		return planner.On(s).SavePlan(t.Context(), event, []notification.DecidedRecipient{roomtest.Version(event, "10", notification.Push), roomtest.Version(event, "11", notification.Push)})
+		return planner.On(s).SavePlan(t.Context(), event,
+			[]notification.DecidedRecipient{roomtest.Version(event, "10", notification.Push), roomtest.Version(event, "11", notification.Push)})
 	})
 	require.Eventually(t, func() bool {
-		return postgrestest.Get[int](t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 2
+		return postgrestest.Get[int](t, s,
+			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 2
 	}, time.Minute, 5*time.Millisecond)
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.NoError(t, group.Wait())
 
 	require.Equal(t, []string{
-		"v1-staff10-PUSH SENT v2", "v1-staff11-PUSH CANCELLED v2", "v1-staff11-SMS CANCELLED v2", "v2-staff10-PUSH PENDING", "v2-staff11-PUSH PENDING",
+		"v1-staff10-PUSH SENT v2", "v1-staff11-PUSH CANCELLED v2", "v1-staff11-SMS CANCELLED v2", "v2-staff10-PUSH PENDING",
+		"v2-staff11-PUSH PENDING",
 	}, rowsBy(t, s))
-	require.Equal(t, []string{"ESCALATION v1-staff10-PUSH", "ESCALATION v1-staff11-PUSH", "REPLACED v1-staff11-PUSH", "REPLACED v1-staff11-SMS"},
+	require.Equal(t,
+		[]string{"ESCALATION v1-staff10-PUSH", "ESCALATION v1-staff11-PUSH", "REPLACED v1-staff11-PUSH", "REPLACED v1-staff11-SMS"},
 		postgrestest.List(t, s, "SELECT kind || ' ' || delivery_id FROM delivery_follow_up ORDER BY 1"))
 	require.False(t, roomtest.Must(escalate("10"))(t))
 }
@@ -202,7 +213,9 @@ func TestInboxHasTheNewestVersion(t *testing.T) {
 		key := fmt.Sprint("order-", n%2)
 		event := roomtest.EmitVersion(t, s, n, key)
 		roomtest.SaveVersion(t, s, event, roomtest.Version(event, "10", notification.WebSocket))
-		postgrestest.Exec(t, s, "UPDATE notification SET status = 'SENT', attempt_count = 1, sent_at = now(), available_at = $2::timestamptz + $3 * interval '1 second' WHERE event_id = $1", event.ID, roomtest.InboxStart, n)
+		postgrestest.Exec(t, s,
+			"UPDATE notification SET status = 'SENT', attempt_count = 1, sent_at = now(), available_at = $2::timestamptz + "+
+				"$3 * interval '1 second' WHERE event_id = $1", event.ID, roomtest.InboxStart, n)
 		ids = append(ids, postgrestest.Get[int64](t, s, "SELECT id FROM notification WHERE event_id = $1", event.ID))
 	}
 

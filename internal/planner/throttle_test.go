@@ -22,20 +22,22 @@ func alarm(t *testing.T, s *db.DB, n int) (instead string, err error) {
 	t.Helper()
 	event := notification.Event{ID: fmt.Sprint("alarm-", n), Type: "ALARM"}
 	id := event.ID + "-staff10-EMAIL"
-	keys := []notification.Throttle{{ThrottleKey: notification.ThrottleKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, Key: "k"}, DeliveryID: id, Window: time.Hour}}
+	keys := []notification.Throttle{{ThrottleKey: notification.ThrottleKey{UserType: notification.RestaurantUser, UserID: "10",
+		Channel: notification.Email, Key: "k"}, DeliveryID: id, Window: time.Hour}}
 	people := []notification.Recipient{{UserType: notification.RestaurantUser, UserID: "10"}}
-	err = planner.On(s).SaveLockedPlan(t.Context(), event, notification.RecipientPage{Recipients: people}, keys, func(notification.Used) ([]notification.DecidedRecipient, error) {
-		recipient := roomtest.DecidedOf(event.ID, "10", roomtest.Planned(notification.Email))
-		if last := people[0].Throttles; len(last) > 0 {
-			instead = last[0].DeliveryID
-		}
-		if instead != "" && instead != id {
-			recipient.Deliveries = nil
-			recipient.Decisions = map[notification.Channel]notification.Decision{notification.Email: notification.DecisionThrottled}
-			recipient.ThrottledBy = map[notification.Channel]string{notification.Email: instead}
-		}
-		return []notification.DecidedRecipient{recipient}, nil
-	})
+	err = planner.On(s).SaveLockedPlan(t.Context(), event, notification.RecipientPage{Recipients: people}, keys,
+		func(notification.Used) ([]notification.DecidedRecipient, error) {
+			recipient := roomtest.DecidedOf(event.ID, "10", roomtest.Planned(notification.Email))
+			if last := people[0].Throttles; len(last) > 0 {
+				instead = last[0].DeliveryID
+			}
+			if instead != "" && instead != id {
+				recipient.Deliveries = nil
+				recipient.Decisions = map[notification.Channel]notification.Decision{notification.Email: notification.DecisionThrottled}
+				recipient.ThrottledBy = map[notification.Channel]string{notification.Email: instead}
+			}
+			return []notification.DecidedRecipient{recipient}, nil
+		})
 	return instead, err
 }
 
@@ -49,8 +51,12 @@ func TestSaveLockedPlan(t *testing.T) {
 
 	sent := postgrestest.List(t, s, "SELECT delivery_id FROM notification")
 	require.Len(t, sent, 1)
-	require.Equal(t, alarms-1, postgrestest.Get[int](t, s, `SELECT count(*) FROM notification_decision WHERE channels = '{"EMAIL": "THROTTLED"}' AND throttled_by = jsonb_build_object('EMAIL', $1::text)`, sent[0]))
-	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM throttle WHERE delivery_id = $1 AND ends_at - began_at = '1 hour'", sent[0]))
+	require.Equal(t, alarms-1,
+		postgrestest.Get[int](t, s,
+			`SELECT count(*) FROM notification_decision WHERE channels = '{"EMAIL": "THROTTLED"}' `+
+				`AND throttled_by = jsonb_build_object('EMAIL', $1::text)`, sent[0]))
+	require.Equal(t, 1,
+		postgrestest.Get[int](t, s, "SELECT count(*) FROM throttle WHERE delivery_id = $1 AND ends_at - began_at = '1 hour'", sent[0]))
 }
 
 // A repeat of the first event, after a crash, changes nothing. A failure stores nothing.
@@ -59,8 +65,12 @@ func TestSaveLockedPlanRepeated(t *testing.T) {
 
 	s := postgrestest.New(t)
 	broken := errors.New("no text")
-	keys := []notification.Throttle{{ThrottleKey: notification.ThrottleKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email}}}
-	err := planner.On(s).SaveLockedPlan(t.Context(), notification.Event{ID: "e", Type: "ALARM"}, notification.RecipientPage{}, keys, func(notification.Used) ([]notification.DecidedRecipient, error) { return nil, broken })
+	keys := []notification.Throttle{{ThrottleKey: notification.ThrottleKey{UserType: notification.RestaurantUser, UserID: "10",
+		Channel: notification.Email}}}
+	err := planner.On(s).SaveLockedPlan(t.Context(), notification.Event{ID: "e", Type: "ALARM"}, notification.RecipientPage{}, keys,
+		func(notification.Used) ([]notification.DecidedRecipient, error) {
+			return nil, broken
+		})
 	require.ErrorIs(t, err, broken)
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM throttle"))
 
@@ -84,10 +94,11 @@ func TestSaveLockedPlanSeesTheEndOfTheLastDelivery(t *testing.T) {
 	s := postgrestest.New(t)
 	require.Empty(t, roomtest.Must(alarm(t, s, 1))(t))
 	roomtest.SetStatus(t, s, "alarm-1-staff10-EMAIL", notification.Cancelled)
-	other := postgrestest.OpenTx(t, s, `
-		WITH planned AS (UPDATE throttle SET delivery_id = 'alarm-2-staff10-EMAIL')
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, status, last_error)
-		VALUES ('alarm-2', 'ALARM', 'RESTAURANT_USER', '10', 'EMAIL', 'alarm-2-staff10-EMAIL', 'FAILED', 'no text')`)
+	other := postgrestest.OpenTx(t, s, "UPDATE throttle SET delivery_id = 'alarm-2-staff10-EMAIL'")
+	postgrestest.Add(t, other, postgrestest.Delivery{
+		ID: "alarm-2-staff10-EMAIL", EventID: "alarm-2", EventType: "ALARM", UserType: notification.RestaurantUser, UserID: "10",
+		Status: notification.Failed,
+	})
 	var instead string
 	roomtest.CommitDuring(t, s, other, func() (err error) {
 		instead, err = alarm(t, s, 3)
@@ -116,9 +127,8 @@ func TestDeleteThrottles(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key, ends_at)
-		SELECT 'CUSTOMER', n::text, 'T', 'SMS', '', now() + (n - 5) * interval '1 hour' FROM generate_series(1, 10) n`)
+	postgrestest.AddMany(t, s.Pool, 10, postgrestest.Throttle{},
+		postgrestest.Expressions{"user_id": "i", "ends_at": "now() + (i - 5) * interval '1 hour'"})
 
 	require.Equal(t, 3, roomtest.Must(purge.On(s).DeleteThrottles(t.Context(), 3))(t))
 	require.Equal(t, 1, roomtest.Must(purge.On(s).DeleteThrottles(t.Context(), 3))(t))

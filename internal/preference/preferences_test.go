@@ -22,14 +22,21 @@ func withCategories(t *testing.T) *db.DB {
 	t.Helper()
 	s := postgrestest.New(t)
 	postgrestest.Add(t, s.Pool, postgrestest.Recipient{UserID: "7", Timezone: "Europe/Rome"})
-	postgrestest.Exec(t, s, `
-		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory)
-		VALUES ('PAID', 'EMAIL', true), ('PAID', 'WEBSOCKET', true), ('OFFER', 'EMAIL', false), ('OFFER', 'WEBSOCKET', true), ('OFFER', 'SLACK', false),
-		       ('SALE', 'EMAIL', true), ('SALE', 'SMS', false), ('SHIFT', 'WEBSOCKET', false), ('ALERT', 'WEBSOCKET', false)`)
-	postgrestest.Exec(t, s, `
-		INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path)
-		VALUES ('PAID', 'CUSTOMER', 'CUSTOMER', 'id'), ('SALE', NULL, 'BROADCAST', NULL), ('SHIFT', 'RESTAURANT_USER', 'RESTAURANT', 'id'), ('ALERT', NULL, 'ADMIN', NULL)`)
-	postgrestest.Exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('PAID', 'orders'), ('OFFER', 'offers'), ('SALE', 'offers'), ('SHIFT', 'work'), ('ALERT', 'work'), ('UNROUTED', 'nothing')")
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Route{EventType: "PAID", Mandatory: true},
+		postgrestest.Route{EventType: "PAID", Channel: notification.WebSocket, Mandatory: true}, postgrestest.Route{EventType: "OFFER"},
+		postgrestest.Route{EventType: "OFFER", Channel: notification.WebSocket, Mandatory: true},
+		postgrestest.Route{EventType: "OFFER", Channel: notification.Slack},
+		postgrestest.Route{EventType: "SALE", Mandatory: true}, postgrestest.Route{EventType: "SALE", Channel: notification.SMS},
+		postgrestest.Route{EventType: "SHIFT", Channel: notification.WebSocket},
+		postgrestest.Route{EventType: "ALERT", Channel: notification.WebSocket},
+		postgrestest.Target{EventType: "PAID", UserType: notification.Customer, EntityType: "CUSTOMER", EntityIDPath: "id"},
+		postgrestest.Target{EventType: "SALE", EntityType: "BROADCAST"},
+		postgrestest.Target{EventType: "SHIFT", UserType: notification.RestaurantUser, EntityType: "RESTAURANT", EntityIDPath: "id"},
+		postgrestest.Target{EventType: "ALERT"}, postgrestest.Category{EventType: "PAID", Category: "orders"},
+		postgrestest.Category{EventType: "OFFER"}, postgrestest.Category{EventType: "SALE"},
+		postgrestest.Category{EventType: "SHIFT", Category: "work"}, postgrestest.Category{EventType: "ALERT", Category: "work"},
+		postgrestest.Category{EventType: "UNROUTED", Category: "nothing"})
 	return s
 }
 
@@ -49,8 +56,10 @@ const asDirectory = `{"timezone":"Europe/Rome","channels":[
 	{"channel":"SMS","enabled":true,"mandatory":false,"quiet_hours":{"enabled":false}},
 	{"channel":"WEBHOOK","enabled":true,"mandatory":false}],
 	"categories":[
-	{"category":"offers","channels":[{"channel":"WEBSOCKET","enabled":true,"mandatory":true},{"channel":"EMAIL","enabled":true,"mandatory":false},{"channel":"SMS","enabled":true,"mandatory":false}]},
-	{"category":"orders","channels":[{"channel":"WEBSOCKET","enabled":true,"mandatory":true},{"channel":"EMAIL","enabled":true,"mandatory":true}]}]}`
+	{"category":"offers","channels":[{"channel":"WEBSOCKET","enabled":true,"mandatory":true},
+		{"channel":"EMAIL","enabled":true,"mandatory":false},{"channel":"SMS","enabled":true,"mandatory":false}]},
+	{"category":"orders","channels":[{"channel":"WEBSOCKET","enabled":true,"mandatory":true},
+		{"channel":"EMAIL","enabled":true,"mandatory":true}]}]}`
 
 // A recipient who has set nothing sees the channels that serve them, and the categories
 // that may reach them. Mandatory ones are on, whatever a row says.
@@ -60,13 +69,19 @@ func TestPreferences(t *testing.T) {
 	s := withCategories(t)
 	require.JSONEq(t, asDirectory, preferencesOf(t, s, roomtest.Customer7))
 
-	postgrestest.Exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('CUSTOMER', '7', 'WEBSOCKET', false), ('CUSTOMER', '8', 'EMAIL', false), ('GUEST', '7', 'EMAIL', false)")
-	postgrestest.Exec(t, s, "INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'orders', 'EMAIL', false), ('CUSTOMER', '7', 'gone', 'EMAIL', false), ('CUSTOMER', '8', 'offers', 'EMAIL', false)")
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Preference{UserType: notification.Customer, UserID: "7", Channel: notification.WebSocket, Off: true},
+		postgrestest.Preference{UserType: notification.Customer, UserID: "8", Off: true},
+		postgrestest.Preference{UserType: notification.Guest, UserID: "7", Off: true},
+		postgrestest.CategoryPreference{UserType: notification.Customer, UserID: "7", Category: "orders", Off: true},
+		postgrestest.CategoryPreference{UserType: notification.Customer, UserID: "7", Category: "gone", Off: true},
+		postgrestest.CategoryPreference{UserType: notification.Customer, UserID: "8", Off: true})
 	require.JSONEq(t, asDirectory, preferencesOf(t, s, roomtest.Customer7))
 
 	found := roomtest.Must(preference.On(s).Preferences(t.Context(), notification.RecipientKey{UserType: "NOBODY", UserID: "1"}))(t)
 	found.AsOf = nil
-	require.Equal(t, notification.Preferences{Timezone: "UTC", Channels: []notification.ChannelPreference{}, Categories: []notification.CategoryPreference{}}, found)
+	require.Equal(t, notification.Preferences{Timezone: "UTC", Channels: []notification.ChannelPreference{},
+		Categories: []notification.CategoryPreference{}}, found)
 }
 
 func set(t *testing.T, s *db.DB, preferences string) error {
@@ -86,10 +101,12 @@ func TestSetPreferences(t *testing.T) {
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM user_settings"), "the zone of the directory is not stored")
 	postgrestest.Exec(t, s, "UPDATE user_notification_preferences SET priority = 'HIGH'")
 
-	require.NoError(t, set(t, s, `{"timezone":"America/New_York","channels":[{"channel":"EMAIL","enabled":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"07:30:15"}}],
+	require.NoError(t, set(t, s, `{"timezone":"America/New_York",
+		"channels":[{"channel":"EMAIL","enabled":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"07:30:15"}}],
 		"categories":[{"category":"offers","channels":[{"channel":"SMS","enabled":false}]}]}`))
 	want := strings.NewReplacer(`Europe/Rome`, `America/New_York`,
-		`{"channel":"EMAIL","enabled":true,"mandatory":false,"quiet_hours":{"enabled":false}}`, `{"channel":"EMAIL","enabled":false,"mandatory":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"07:30:15"}}`,
+		`{"channel":"EMAIL","enabled":true,"mandatory":false,"quiet_hours":{"enabled":false}}`,
+		`{"channel":"EMAIL","enabled":false,"mandatory":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"07:30:15"}}`,
 		`{"channel":"SMS","enabled":true,"mandatory":false}`, `{"channel":"SMS","enabled":false,"mandatory":false}`).Replace(asDirectory)
 	require.JSONEq(t, want, preferencesOf(t, s, roomtest.Customer7))
 	require.NoError(t, set(t, s, want))
@@ -97,7 +114,8 @@ func TestSetPreferences(t *testing.T) {
 	require.JSONEq(t, want, preferencesOf(t, s, roomtest.Customer7))
 	require.Equal(t, "HIGH", postgrestest.Get[string](t, s, "SELECT DISTINCT priority FROM user_notification_preferences"))
 
-	require.NoError(t, set(t, s, `{"channels":[{"channel":"EMAIL","enabled":true,"quiet_hours":{"enabled":false,"start":"22:00","end":"08:00"}}]}`))
+	require.NoError(t,
+		set(t, s, `{"channels":[{"channel":"EMAIL","enabled":true,"quiet_hours":{"enabled":false,"start":"22:00","end":"08:00"}}]}`))
 	require.Equal(t, "22:00:00 08:00:00 false true", postgrestest.Get[string](t, s, `
 		SELECT quiet_hours_start || ' ' || quiet_hours_end || ' ' || quiet_hours_enabled || ' ' || enabled
 		FROM   user_notification_preferences
@@ -110,11 +128,13 @@ func TestSetTimezone(t *testing.T) {
 	t.Parallel()
 
 	s := withCategories(t)
-	for wanted, stored := range map[string]string{"America/Coyhaique": "America/Coyhaique", "Asia/Calcutta": "Asia/Kolkata", "Europe/Kiev": "Europe/Kyiv", "US/Pacific": "America/Los_Angeles", "Europe/Oslo": "Europe/Oslo"} {
+	for wanted, stored := range map[string]string{"America/Coyhaique": "America/Coyhaique", "Asia/Calcutta": "Asia/Kolkata",
+		"Europe/Kiev": "Europe/Kyiv", "US/Pacific": "America/Los_Angeles", "Europe/Oslo": "Europe/Oslo"} {
 		require.NoError(t, set(t, s, `{"timezone":"`+wanted+`"}`), wanted)
 		require.Equal(t, []string{stored}, postgrestest.List(t, s, "SELECT timezone FROM user_settings"))
 	}
-	require.EqualError(t, set(t, s, `{"timezone":"PST"}`), `the time zone "PST" is unknown: use a name of the IANA database, such as Europe/Rome`)
+	require.EqualError(t, set(t, s, `{"timezone":"PST"}`),
+		`the time zone "PST" is unknown: use a name of the IANA database, such as Europe/Rome`)
 
 	postgrestest.Exec(t, s, "DELETE FROM user_settings; UPDATE recipient SET timezone = 'Asia/Calcutta'")
 	require.NoError(t, set(t, s, `{"timezone":"Asia/Calcutta"}`))
@@ -130,7 +150,8 @@ func TestSetDigestTime(t *testing.T) {
 		return roomtest.Must(preference.On(s).Preferences(t.Context(), roomtest.Customer7))(t).DigestAt
 	}
 	require.Nil(t, digestAt())
-	postgrestest.Exec(t, s, "UPDATE event_type_channel_routing SET delivery_strategy = 'AGGREGATE', digest_at = '09:00' WHERE channel_type = 'EMAIL'")
+	postgrestest.Exec(t, s,
+		"UPDATE event_type_channel_routing SET delivery_strategy = 'AGGREGATE', digest_at = '09:00' WHERE channel_type = 'EMAIL'")
 	require.Empty(t, *digestAt())
 
 	require.NoError(t, set(t, s, `{"digest_at":"07:30"}`))
@@ -149,7 +170,8 @@ func TestSetWrongPreferences(t *testing.T) {
 	s := withCategories(t)
 	var wrong *notification.PreferenceError
 	err := set(t, s, `{"timezone":"America/New_York","channels":[{"channel":"EMAIL","enabled":false},{"channel":"WEBSOCKET","enabled":false}],
-		"categories":[{"category":"offers","channels":[{"channel":"EMAIL","enabled":false}]},{"category":"orders","channels":[{"channel":"EMAIL","enabled":false}]}]}`)
+		"categories":[{"category":"offers","channels":[{"channel":"EMAIL","enabled":false}]},{"category":"orders",
+		"channels":[{"channel":"EMAIL","enabled":false}]}]}`)
 	require.ErrorAs(t, err, &wrong)
 	require.Len(t, wrong.Problems, 2)
 
@@ -190,7 +212,10 @@ func TestPreferencesKeepNewerChoices(t *testing.T) {
 			require.NoError(t, preference.On(s).Unsubscribe(t.Context(), roomtest.Customer7, category, notification.Email))
 			store(t, s, stale)
 			require.True(t, off(t, s))
-			require.Equal(t, []string{"unsubscribe link"}, postgrestest.List(t, s, "SELECT DISTINCT changed_by FROM (SELECT changed_by FROM user_category_preferences UNION ALL SELECT changed_by FROM user_notification_preferences) p"))
+			require.Equal(t, []string{"unsubscribe link"},
+				postgrestest.List(t, s,
+					"SELECT DISTINCT changed_by FROM (SELECT changed_by FROM user_category_preferences UNION ALL SELECT changed_by "+
+						"FROM user_notification_preferences) p"))
 			fresh := read(t, s)
 			store(t, s, fresh)
 			require.True(t, off(t, s))
@@ -237,19 +262,23 @@ func TestSetQuietHours(t *testing.T) {
 	require.NoError(t, preference.On(s).Unsubscribe(t.Context(), roomtest.Customer7, "offers", notification.Email))
 	require.NoError(t, set(t, s, `{"channels":[{"channel":"EMAIL","quiet_hours":{"enabled":true,"start":"22:00","end":"08:00"}}]}`))
 	require.True(t, off(t, s))
-	require.Equal(t, "true 22:00:00", postgrestest.Get[string](t, s, "SELECT enabled || ' ' || quiet_hours_start FROM user_notification_preferences"))
+	require.Equal(t, "true 22:00:00",
+		postgrestest.Get[string](t, s, "SELECT enabled || ' ' || quiet_hours_start FROM user_notification_preferences"))
 	require.NoError(t, set(t, s, `{"channels":[{"channel":"SMS","quiet_hours":{"enabled":false}}]}`))
 	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM user_notification_preferences"))
 
 	var wrong *notification.PreferenceError
 	require.ErrorAs(t, set(t, s, `{"channels":[{"channel":"EMAIL"}]}`), &wrong)
 	for _, times := range [][2]string{{"00:00", "00:00"}, {"22:00", "22:00:00"}, {"10:10", "10:10:00.000"}, {"23:59:59.5", "23:59:59.50"}} {
-		err := set(t, s, fmt.Sprintf(`{"channels":[{"channel":"SMS","enabled":true,"quiet_hours":{"enabled":true,"start":%q,"end":%q}}]}`, times[0], times[1]))
+		err := set(t, s,
+			fmt.Sprintf(`{"channels":[{"channel":"SMS","enabled":true,"quiet_hours":{"enabled":true,"start":%q,"end":%q}}]}`, times[0], times[1]))
 		require.ErrorAs(t, err, &wrong, times)
 		require.Equal(t, []string{"the quiet hours of SMS end when they start: to get nothing over it, switch it off"}, wrong.Problems)
 	}
 	for _, times := range [][2]string{{"10:00", "01:00"}, {"20:00", "02:00"}, {"00:00", "00:00:00.1"}, {"10:10", "10:01"}} {
-		require.NoError(t, set(t, s, fmt.Sprintf(`{"channels":[{"channel":"SMS","enabled":true,"quiet_hours":{"enabled":true,"start":%q,"end":%q}}]}`, times[0], times[1])), times)
+		require.NoError(t,
+			set(t, s, fmt.Sprintf(`{"channels":[{"channel":"SMS","enabled":true,"quiet_hours":{"enabled":true,"start":%q,"end":%q}}]}`, times[0],
+				times[1])), times)
 	}
 }
 
@@ -261,7 +290,8 @@ func TestSetPreferencesSideBySide(t *testing.T) {
 	orders := [][2]string{{"EMAIL", "SMS"}, {"SMS", "EMAIL"}}
 	roomtest.SideBySide(t, 20, func(i int) error {
 		first, second := orders[i%2][0], orders[i%2][1]
-		return set(t, s, fmt.Sprintf(`{"timezone":"America/New_York","channels":[{"channel":%[1]q,"enabled":false},{"channel":%[2]q,"enabled":false}],
+		return set(t, s, fmt.Sprintf(`{"timezone":"America/New_York","channels":[{"channel":%[1]q,"enabled":false},
+		{"channel":%[2]q,"enabled":false}],
 			"categories":[{"category":"offers","channels":[{"channel":%[1]q,"enabled":false},{"channel":%[2]q,"enabled":false}]}]}`, first, second))
 	})
 	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM user_category_preferences WHERE NOT enabled"))
@@ -292,7 +322,7 @@ func TestUnsubscribe(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			postgrestest.Exec(t, s, "DELETE FROM user_category_preferences; DELETE FROM user_notification_preferences")
-			postgrestest.Exec(t, s, "INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'offers', 'EMAIL', true)")
+			postgrestest.Add(t, s.Pool, postgrestest.CategoryPreference{UserType: notification.Customer, UserID: "7"})
 			for range 2 {
 				err := preference.On(s).Unsubscribe(t.Context(), roomtest.Customer7, tt.category, tt.channel)
 				if tt.mandatory != "" {
@@ -315,14 +345,17 @@ func TestReceiptUnsubscribes(t *testing.T) {
 	t.Parallel()
 
 	s := roomtest.New(t, roomtest.SendMail)
-	receipt := notification.Receipt{Provider: "sendgrid", ID: "r-1", DeliveryID: roomtest.Mail, MessageID: "m", Word: "unsubscribe", At: roomtest.Day, Unsubscribes: true}
+	receipt := notification.Receipt{Provider: "sendgrid", ID: "r-1", DeliveryID: roomtest.Mail, MessageID: "m", Word: "unsubscribe",
+		At: roomtest.Day, Unsubscribes: true}
 	roomtest.Record(t, s, receipt)
-	require.Equal(t, []string{"EMAIL 10"}, postgrestest.List(t, s, "SELECT channel_type || ' ' || user_id FROM user_notification_preferences WHERE NOT enabled"))
+	require.Equal(t, []string{"EMAIL 10"},
+		postgrestest.List(t, s, "SELECT channel_type || ' ' || user_id FROM user_notification_preferences WHERE NOT enabled"))
 
-	postgrestest.Exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations')")
+	postgrestest.Add(t, s.Pool, postgrestest.Category{EventType: "RESERVATION_REQUESTED", Category: "reservations"})
 	receipt.ID = "r-2"
 	roomtest.Record(t, s, receipt)
-	require.Equal(t, []string{"reservations EMAIL 10"}, postgrestest.List(t, s, "SELECT category || ' ' || channel_type || ' ' || user_id FROM user_category_preferences WHERE NOT enabled"))
+	require.Equal(t, []string{"reservations EMAIL 10"},
+		postgrestest.List(t, s, "SELECT category || ' ' || channel_type || ' ' || user_id FROM user_category_preferences WHERE NOT enabled"))
 
 	postgrestest.Exec(t, s, "UPDATE user_category_preferences SET enabled = true")
 	require.True(t, roomtest.Record(t, s, receipt)[0].Repeated)
@@ -338,38 +371,25 @@ func TestConsentIsRecorded(t *testing.T) {
 	s := postgrestest.New(t)
 	who := notification.RecipientKey{UserType: notification.Customer, UserID: "1"}
 	roomtest.AddRecipient(t, s, who.UserType, who.UserID)
-	postgrestest.Exec(t, s, "INSERT INTO event_category VALUES ('PROMOTION', 'offers')")
-	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('PROMOTION', 'EMAIL')")
+	postgrestest.Add(t, s.Pool, postgrestest.Category{EventType: "PROMOTION"}, postgrestest.Route{EventType: "PROMOTION"})
 	consents := func() []string {
 		return postgrestest.List(t, s, `
-			SELECT concat_ws(' ', channel_type, enabled, changed_by) FROM user_notification_preferences WHERE changed_at > now() - interval '1 minute'
+			SELECT concat_ws(' ', channel_type, enabled, changed_by) FROM user_notification_preferences
+			WHERE changed_at > now() - interval '1 minute'
 			UNION ALL
-			SELECT concat_ws(' ', category, channel_type, enabled, changed_by) FROM user_category_preferences WHERE changed_at > now() - interval '1 minute'
+			SELECT concat_ws(' ', category, channel_type, enabled, changed_by) FROM user_category_preferences
+			WHERE changed_at > now() - interval '1 minute'
 			ORDER BY 1`)
 	}
 
 	require.NoError(t, preference.On(s).Unsubscribe(t.Context(), who, "offers", notification.Email))
 	require.Equal(t, []string{"offers EMAIL f unsubscribe link"}, consents())
-	require.NoError(t, preference.On(s).SetPreferences(t.Context(), who, notification.Preferences{Channels: []notification.ChannelPreference{{Channel: notification.Email, Enabled: new(true)}}}))
+	require.NoError(t, preference.On(s).SetPreferences(t.Context(), who,
+		notification.Preferences{Channels: []notification.ChannelPreference{{Channel: notification.Email, Enabled: new(true)}}}))
 	require.Contains(t, consents(), "EMAIL t inbox")
 	postgrestest.Exec(t, s, "UPDATE user_category_preferences SET changed_at = now() - interval '1 day'")
 	require.NoError(t, preference.On(s).Unsubscribe(t.Context(), who, "offers", notification.Email))
 	require.Equal(t, []string{"EMAIL t inbox"}, consents(), "a repeated choice keeps its first record")
 	postgrestest.Exec(t, s, "UPDATE user_category_preferences SET enabled = true")
 	require.Contains(t, consents(), "offers EMAIL t "+postgrestest.Get[string](t, s, "SELECT session_user::text"))
-}
-
-// An INSERT replaces the English digest texts that Herald ships, once. Then the row belongs
-// to the installation.
-func TestInsertReplacesShippedTemplates(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_template WHERE shipped"))
-	const insert = "INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('digest', 'EMAIL', 'en', 'ours', 'ours')"
-	postgrestest.Exec(t, s, insert)
-	require.Equal(t, "ours", postgrestest.Get[string](t, s, "SELECT title FROM notification_template WHERE event_type = 'digest' AND channel = 'EMAIL' AND locale = 'en'"))
-	require.ErrorContains(t, roomtest.ErrOf(s.Pool.Exec(t.Context(), insert)), "duplicate key")
-	postgrestest.Exec(t, s, "UPDATE notification_template SET title = 'ours' WHERE channel = '*'")
-	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_template WHERE shipped"))
 }

@@ -16,51 +16,39 @@ import (
 	"herald/internal/roomtest"
 )
 
-// old is the age of all rows in these tests, except the rows of the event "young".
-const old = "30 days"
-
 // rest writes an event with a status in the outbox and in processed_event; empty: no
 // row.
-func rest(t *testing.T, s *db.DB, id, written, started string) {
+func rest(t *testing.T, s *db.DB, id string, written notification.OutboxStatus, started notification.ProcessedStatus) {
 	t.Helper()
 	if written != "" {
-		roomtest.EmitEvent(t, s, id)
-		postgrestest.Exec(t, s, `
-			UPDATE event_outbox
-			SET    status = $2,
-			       created_at = now() - $3::interval,
-			       published_at = CASE $2 WHEN 'PROCESSED' THEN now() END,
-			       error_message = CASE $2 WHEN 'FAILED' THEN 'broken' END
-			WHERE  event_id = $1`, id, written, ageOf(id))
+		postgrestest.Add(t, s.Pool, postgrestest.Event{ID: id, Status: written, CreatedAt: past(id)})
 	}
 	if started != "" {
-		postgrestest.Exec(t, s, `INSERT INTO processed_event (event_id, status, created_at, updated_at) VALUES ($1, $2, now() - $3::interval, now() - $3::interval)`, id, started, ageOf(id))
+		postgrestest.Add(t, s.Pool, postgrestest.ProcessedEvent{ID: id, Status: started, CreatedAt: past(id), UpdatedAt: past(id)})
 	}
 }
 
-func ageOf(id string) string {
+// past returns when the rows of an event were written.
+func past(id string) time.Time {
 	if id == "young" {
-		return "0"
+		return time.Now()
 	}
-	return old
+	return time.Now().AddDate(0, 0, -30)
 }
 
 // told writes a decision about an event for a customer, and a delivery with a status; empty: no
 // delivery.
-func told(t *testing.T, s *db.DB, id, user, status string) {
+func told(t *testing.T, s *db.DB, id, user string, status notification.Status) {
 	t.Helper()
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels)
-		VALUES ($1, 'CUSTOMER', $2, now() - $3::interval, '{}')`, id, user, ageOf(id))
+	postgrestest.Add(t, s.Pool, postgrestest.Decisions{EventID: id, UserID: user, DecidedAt: past(id)})
 	if status == "" {
 		return
 	}
 	delivery := id + "-" + user
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, last_error, sent_at, delivered_at, created_at)
-		VALUES ($1, 'T', 'CUSTOMER', $2, 'EMAIL', $3, 't', 'b', $4, 'x', now() - $5::interval, now(), now() - $5::interval)`, id, user, delivery, status, ageOf(id))
-	postgrestest.Exec(t, s, `INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ($1, 1)`, delivery)
-	postgrestest.Exec(t, s, `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'r', false, 'FAILED')`, delivery)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Delivery{ID: delivery, EventID: id, UserID: user, Status: status, SentAt: past(id), DeliveredAt: time.Now(),
+			CreatedAt: past(id)},
+		postgrestest.Attempt{DeliveryID: delivery}, postgrestest.Retry{DeliveryID: delivery})
 }
 
 // retention is the time for which these tests keep rows.
@@ -93,7 +81,11 @@ func purgeAll(t *testing.T, s *db.DB, table purge.Table) []int {
 func atEveryStage(t *testing.T) *db.DB {
 	t.Helper()
 	s := postgrestest.New(t)
-	for _, e := range []struct{ id, written, started string }{
+	for _, e := range []struct {
+		id      string
+		written notification.OutboxStatus
+		started notification.ProcessedStatus
+	}{
 		{id: "done", written: "PROCESSED", started: "SUCCESS"},
 		{id: "failed", written: "PROCESSED", started: "FAILED"},
 		{id: "running", written: "PROCESSED", started: "PROCESSING"},
@@ -108,7 +100,7 @@ func atEveryStage(t *testing.T) *db.DB {
 		{id: "young", written: "PROCESSED", started: "SUCCESS"},
 	} {
 		rest(t, s, e.id, e.written, e.started)
-		told(t, s, e.id, "told", string(notification.Sent))
+		told(t, s, e.id, "told", notification.Sent)
 		told(t, s, e.id, "untold", "")
 	}
 	return s
@@ -119,10 +111,13 @@ func TestPurge(t *testing.T) {
 
 	s := atEveryStage(t)
 	for _, status := range []notification.Status{notification.Pending, notification.Failed, notification.Cancelled, notification.Delivered} {
-		told(t, s, "done", strings.ToLower(string(status)), string(status))
+		told(t, s, "done", strings.ToLower(string(status)), status)
 	}
-	postgrestest.Exec(t, s, roomtest.InsertReceipt+`('twilio', 'old', 'done-told', now(), 'delivered', 'DELIVERED', NULL), ('twilio', 'text', NULL, now(), 'STOP', NULL, NULL), ('twilio', 'young', 'done-told', now(), 'read', 'DELIVERED', NULL)`)
-	postgrestest.Exec(t, s, "UPDATE delivery_receipt SET received_at = now() - interval '30 days' WHERE receipt_id <> 'young'")
+	text := postgrestest.Receipt{Provider: "twilio", ID: "text", Status: "STOP", ReceivedAt: past("text")}
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Receipt{ID: "old", DeliveryID: "done-told", Outcome: notification.Delivered, ReceivedAt: past("old")},
+		postgrestest.Receipt{ID: "young", DeliveryID: "done-told", Status: "read", Outcome: notification.Delivered})
+	postgrestest.AddMany(t, s.Pool, 1, text, postgrestest.Expressions{"delivery_id": "NULL"})
 	tests := []struct {
 		table purge.Table
 		goes  int
@@ -146,7 +141,8 @@ func TestPurge(t *testing.T) {
 		},
 		{table: purge.Receipts, goes: 1, ids: "SELECT receipt_id FROM delivery_receipt ORDER BY 1", stays: []string{"text", "young"}},
 		{
-			table: purge.Decisions, goes: 13, ids: "SELECT event_id || '-' || user_id FROM notification_decision WHERE user_id <> 'untold' ORDER BY 1",
+			table: purge.Decisions, goes: 13,
+			ids: "SELECT event_id || '-' || user_id FROM notification_decision WHERE user_id <> 'untold' ORDER BY 1",
 			stays: []string{
 				"done-pending", "running-purged-told", "running-told", "unstarted-again-told", "unstarted-told",
 				"waiting-again-told", "waiting-told", "young-told",
@@ -169,7 +165,8 @@ func TestPurgeKeepsIncomingTextMessages(t *testing.T) {
 	t.Parallel()
 
 	s := roomtest.New(t)
-	for _, answer := range []notification.OptOut{{MessageID: "SM1", Number: "+393401234567", Lifted: true}, {MessageID: "SM2", Number: "+393401234567"}} {
+	for _, answer := range []notification.OptOut{{MessageID: "SM1", Number: "+393401234567", Lifted: true},
+		{MessageID: "SM2", Number: "+393401234567"}} {
 		require.NoError(t, receipts.On(s).RecordOptOut(t.Context(), answer))
 	}
 	postgrestest.Exec(t, s, "UPDATE delivery_receipt SET received_at = now() - interval '30 days'")
@@ -189,7 +186,8 @@ func TestPurgeKeepsEventsThatWaitForTheirTopic(t *testing.T) {
 	}
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET source = 'orders' WHERE event_id = 'told'")
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET produced_at = now() WHERE event_id = 'produced'")
-	postgrestest.Exec(t, s, "INSERT INTO source_start (source, seq) SELECT 'herald', seq FROM event_outbox WHERE event_id = 'before'")
+	postgrestest.AddMany(t, s.Pool, 1, postgrestest.SourceStart{},
+		postgrestest.Expressions{"seq": "(SELECT seq FROM event_outbox WHERE event_id = 'before')"})
 	require.NoError(t, relay.On(s).RestTopic(t.Context(), "orders", relay.RestingTopic{Topic: "t", Wait: time.Microsecond, Error: "unknown"}))
 	purgeAll(t, s, purge.Outbox)
 	require.ElementsMatch(t, []string{"told", "waits"}, postgrestest.List(t, s, "SELECT event_id FROM event_outbox"))
@@ -221,14 +219,14 @@ func TestPurgeInBatches(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO processed_event (event_id, status, created_at, updated_at)
-		SELECT 'evt-' || i, 'SUCCESS', at, at
-		FROM   generate_series(1, 2500) i, LATERAL (SELECT now() - interval '60 days' + i * interval '1 second') AS old (at)`)
+	const at = "now() - interval '60 days' + i * interval '1 second'"
+	postgrestest.AddMany(t, s.Pool, 2500, postgrestest.ProcessedEvent{Status: notification.ProcessedSuccess},
+		postgrestest.Expressions{"event_id": "'evt-' || i", "created_at": at, "updated_at": at})
 	tx := postgrestest.OpenTx(t, s, "SELECT FROM processed_event WHERE event_id = 'evt-7' FOR UPDATE")
 
 	require.NoError(t, cleaner(s, purge.Processed).Clean(t.Context(), retention, "", func(int, string) bool { return false }))
-	require.Equal(t, []string{"evt-7", "evt-1002"}, postgrestest.List(t, s, "SELECT event_id FROM processed_event ORDER BY created_at LIMIT 2"))
+	require.Equal(t, []string{"evt-7", "evt-1002"},
+		postgrestest.List(t, s, "SELECT event_id FROM processed_event ORDER BY created_at LIMIT 2"))
 	require.Equal(t, []int{1000, 499}, purgeAll(t, s, purge.Processed))
 	require.Equal(t, []string{"evt-7"}, postgrestest.List(t, s, "SELECT event_id FROM processed_event"))
 
@@ -242,10 +240,10 @@ func TestPurgeReadsPages(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO processed_event (event_id, status, created_at, updated_at)
-		SELECT 'evt-' || i, CASE WHEN i < 12000 THEN 'PROCESSING' ELSE 'SUCCESS' END, at, at
-		FROM   generate_series(1, 12001) i, LATERAL (SELECT now() - interval '60 days' + CASE WHEN i > 6000 THEN i ELSE 0 END * interval '1 second') AS old (at)`)
+	const at = "now() - interval '60 days' + CASE WHEN i > 6000 THEN i ELSE 0 END * interval '1 second'"
+	postgrestest.AddMany(t, s.Pool, 12_001, postgrestest.ProcessedEvent{}, postgrestest.Expressions{
+		"event_id": "'evt-' || i", "status": "CASE WHEN i < 12000 THEN 'PROCESSING' ELSE 'SUCCESS' END", "created_at": at, "updated_at": at,
+	})
 	var cursors []string
 	pages := func(after string, most int) (batches []int) {
 		require.NoError(t, cleaner(s, purge.Processed).Clean(t.Context(), retention, after, func(deleted int, after string) bool {
@@ -264,23 +262,33 @@ func TestPurgeReadsPages(t *testing.T) {
 func TestPurgeKeepsOpenRows(t *testing.T) {
 	t.Parallel()
 
+	const late, ended = "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"
+	const retried, sent = "UPDATE notification SET status = 'PENDING'", "UPDATE notification SET status = 'SENT'"
 	for name, tt := range map[string]struct {
 		table purge.Table
+		rows  []postgrestest.Row
 		open  string
 		close string
 	}{
-		"delivery that waited long":              {purge.Notifications, "UPDATE notification SET sent_at = now()", "UPDATE notification SET sent_at = created_at"},
-		"delivery with a follow-up":              {purge.Notifications, "INSERT INTO delivery_follow_up (delivery_id, kind) VALUES ('done-told', 'DEAD_LETTER')", "DELETE FROM delivery_follow_up"},
-		"delivery of an event that ended late":   {purge.Notifications, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
-		"decision of an event that ended late":   {purge.Decisions, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
-		"event that ended late":                  {purge.Outbox, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
-		"id of an event that ended late":         {purge.Processed, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
-		"event with a retried delivery":          {purge.Outbox, "UPDATE notification SET status = 'PENDING'", "UPDATE notification SET status = 'SENT'"},
-		"id of an event with a retried delivery": {purge.Processed, "UPDATE notification SET status = 'PENDING'", "UPDATE notification SET status = 'SENT'"},
+		"delivery that waited long": {
+			table: purge.Notifications, open: "UPDATE notification SET sent_at = now()", close: "UPDATE notification SET sent_at = created_at",
+		},
+		"delivery with a follow-up": {
+			table: purge.Notifications, rows: []postgrestest.Row{postgrestest.FollowUp{DeliveryID: "done-told"}},
+			close: "DELETE FROM delivery_follow_up",
+		},
+		"delivery of an event that ended late":   {table: purge.Notifications, open: late, close: ended},
+		"decision of an event that ended late":   {table: purge.Decisions, open: late, close: ended},
+		"event that ended late":                  {table: purge.Outbox, open: late, close: ended},
+		"id of an event that ended late":         {table: purge.Processed, open: late, close: ended},
+		"event with a retried delivery":          {table: purge.Outbox, open: retried, close: sent},
+		"id of an event with a retried delivery": {table: purge.Processed, open: retried, close: sent},
 		"writing of an event that waits for approval": {
-			purge.Actions,
-			"INSERT INTO operator_action (at, actor, command, target) VALUES (now() - interval '30 days', 'ada', 'emit', 'done'); INSERT INTO event_approval (event_id) VALUES ('done')",
-			"UPDATE event_approval SET answer = 'REJECTED', answered_by = 'ben', answered_at = now()",
+			table: purge.Actions,
+			rows: []postgrestest.Row{
+				postgrestest.Action{At: past("done"), Command: "emit", Target: "done"}, postgrestest.EventApproval{EventID: "done"},
+			},
+			close: "UPDATE event_approval SET answer = 'REJECTED', answered_by = 'ben', answered_at = now()",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -288,7 +296,8 @@ func TestPurgeKeepsOpenRows(t *testing.T) {
 
 			s := postgrestest.New(t)
 			rest(t, s, "done", "PROCESSED", "SUCCESS")
-			told(t, s, "done", "told", string(notification.Sent))
+			told(t, s, "done", "told", notification.Sent)
+			postgrestest.Add(t, s.Pool, tt.rows...)
 			postgrestest.Exec(t, s, tt.open)
 			require.Empty(t, purgeAll(t, s, tt.table))
 			postgrestest.Exec(t, s, tt.close)
@@ -302,7 +311,11 @@ func TestHeldEvents(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	for _, e := range []struct{ id, written, started string }{
+	for _, e := range []struct {
+		id      string
+		written notification.OutboxStatus
+		started notification.ProcessedStatus
+	}{
 		{id: "done", written: "PROCESSED", started: "SUCCESS"},
 		{id: "not-told", written: "PROCESSED", started: "FAILED"},
 		{id: "running", written: "PROCESSED", started: "PROCESSING"},
@@ -315,7 +328,8 @@ func TestHeldEvents(t *testing.T) {
 	}
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET source = 'orders' WHERE event_id <> 'of-another'")
 
-	held := roomtest.Must(relay.On(s).HeldEvents(t.Context(), "orders", []string{"done", "not-told", "running", "running-purged", "waiting", "failed", "of-another", "unknown"}))(t)
+	held := roomtest.Must(relay.On(s).HeldEvents(t.Context(), "orders",
+		[]string{"done", "not-told", "running", "running-purged", "waiting", "failed", "of-another", "unknown"}))(t)
 
 	require.ElementsMatch(t, []string{"running", "running-purged", "waiting", "failed"}, held)
 }

@@ -21,6 +21,7 @@ import (
 	"herald/internal/config/environment"
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 	"herald/internal/receipts"
 	"herald/internal/receipts/receiptstest"
 	"herald/internal/wiring"
@@ -85,12 +86,13 @@ func newRoom(t *testing.T, settings ...string) *room {
 }
 
 // sent adds a delivery that a provider has accepted, and returns its id.
-func (r *room) sent(channel, address, message string) string {
+func (r *room) sent(channel notification.Channel, address, message string) string {
 	r.t.Helper()
 	id := fmt.Sprintf("evt-%s-customer42-%s", message, channel)
-	postgrestest.Exec(r.t, r.store, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, attempt_count, sent_at, available_at, provider_message_id)
-		VALUES ('evt-' || $3, 'ORDER_READY', 'CUSTOMER', '42', $1, $4, 'Title', 'Body', $2, 'SENT', 1, now() - interval '1 minute', now(), $3)`, channel, address, message, id)
+	postgrestest.Add(r.t, r.store.Pool, postgrestest.Delivery{
+		ID: id, EventID: "evt-" + message, EventType: "ORDER_READY", Channel: channel, Address: address, Status: notification.Sent, Attempts: 1,
+		SentAt: time.Now().Add(-time.Minute), AvailableAt: time.Now(), ProviderID: message,
+	})
 	return id
 }
 

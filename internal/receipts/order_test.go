@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/internal/receipts"
 	"herald/internal/roomtest"
@@ -20,7 +20,8 @@ import (
 // message "old" came after a retry.
 var said = []notification.Receipt{
 	{MessageID: "m", Word: "delivered", At: roomtest.Day.Add(5 * time.Minute), Status: notification.Delivered},
-	{MessageID: "m", Word: "bounce", At: roomtest.Day.Add(7 * time.Minute), Status: notification.Failed, Detail: "550 no such user", Suppress: notification.SuppressedBounce},
+	{MessageID: "m", Word: "bounce", At: roomtest.Day.Add(7 * time.Minute), Status: notification.Failed, Detail: "550 no such user",
+		Suppress: notification.SuppressedBounce},
 	{MessageID: "m", Word: "dropped", At: roomtest.Day.Add(3 * time.Minute), Status: notification.Failed, Detail: "Spam Content"},
 	{MessageID: "m", Word: "deferred", At: roomtest.Day.Add(time.Minute), Detail: "451 later"},
 	{MessageID: "old", Word: "delivered", At: roomtest.Day, Status: notification.Delivered},
@@ -139,7 +140,8 @@ func TestReceiptsInEveryOrder(t *testing.T) {
 			switch {
 			case step >= len(h.order):
 			case h.order[step] == isRecorded:
-				roomtest.EndAs(t, s, notification.AttemptResult{DeliveryID: h.id, Number: 1, Owner: "sender", Outcome: notification.OutcomeSent, ProviderID: "m"})
+				roomtest.EndAs(t, s,
+					notification.AttemptResult{DeliveryID: h.id, Number: 1, Owner: "sender", Outcome: notification.OutcomeSent, ProviderID: "m"})
 			default:
 				r := said[h.order[step]]
 				r.Address = h.id + "@example.com"
@@ -158,26 +160,26 @@ func TestReceiptsInEveryOrder(t *testing.T) {
 // add writes the delivery in its earlier state.
 func (h history) add(t *testing.T, s *db.DB) {
 	t.Helper()
-	batch := &pgx.Batch{}
-	batch.Queue(`
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, attempt_count, escalates,
-		    status, receipt_failed, last_error, provider_message_id, sent_at, delivered_at, attempt_owner, attempt_until, attempt_began)
-		SELECT $1, 'T', 'CUSTOMER', '1', 'EMAIL', $1, 't', 'b', $1 || '@example.com', 1, true,
-		       CASE b WHEN 'RECEIPT' THEN 'FAILED' ELSE b END, b = 'RECEIPT',
-		       CASE WHEN b IN ('CANCELLED', 'FAILED', 'RECEIPT') THEN 'before' END,
-		       CASE WHEN b IN ('SENT', 'DELIVERED', 'RECEIPT') THEN 'm' END,
-		       CASE WHEN b IN ('SENT', 'DELIVERED', 'RECEIPT') THEN $3::timestamptz END,
-		       CASE WHEN b = 'DELIVERED' THEN $3::timestamptz + interval '6 minutes' END, l.*
-		FROM   unnest(ARRAY [$2]) AS b
-		LEFT JOIN (SELECT 'sender', now() + interval '1 hour', now()) AS l ON b NOT IN ('SENT', 'DELIVERED', 'RECEIPT') -- the attempt is under way`, h.id, h.before, roomtest.Day)
-	batch.Queue(`
-		INSERT INTO delivery_attempt (delivery_id, attempt, ended_at, outcome)
-		SELECT delivery_id, 1, now(), 'SENT'
-		FROM   notification
-		WHERE  delivery_id = $1
-		AND    provider_message_id IS NOT NULL`, h.id)
-	batch.Queue(roomtest.InsertRetry[:len(roomtest.InsertRetry)-len(") VALUES ")]+`, message_id_before) VALUES ($1, 'run', true, 'SENT', 'old')`, h.id)
-	require.NoError(t, s.Pool.SendBatch(t.Context(), batch).Close())
+	row := postgrestest.Delivery{
+		ID: h.id, EventID: h.id, UserID: "1", Address: h.id + "@example.com", Attempts: 1, Escalates: true, Status: notification.Status(h.before),
+	}
+	underWay := postgrestest.Expressions{"attempt_owner": "'sender'", "attempt_until": "now() + interval '1 hour'", "attempt_began": "now()"}
+	switch h.before {
+	case "CANCELLED", "FAILED":
+		row.LastError = "before"
+	case "RECEIPT":
+		row.Status, row.ReceiptFailed, row.LastError = notification.Failed, true, "before"
+		fallthrough
+	case "SENT":
+		row.ProviderID, row.SentAt, underWay = "m", roomtest.Day, nil
+	case "DELIVERED":
+		row.ProviderID, row.SentAt, row.DeliveredAt, underWay = "m", roomtest.Day, roomtest.Day.Add(6*time.Minute), nil
+	}
+	postgrestest.AddMany(t, s.Pool, 1, row, underWay)
+	if row.ProviderID != "" {
+		postgrestest.Add(t, s.Pool, postgrestest.Attempt{DeliveryID: h.id, Outcome: notification.OutcomeSent})
+	}
+	postgrestest.Add(t, s.Pool, postgrestest.Retry{DeliveryID: h.id, Again: true, StatusBefore: notification.Sent, IDBefore: "old"})
 }
 
 func ends(t *testing.T, s *db.DB) map[string]ended {
@@ -185,12 +187,14 @@ func ends(t *testing.T, s *db.DB) map[string]ended {
 	found := map[string]ended{}
 	var id string
 	var e ended
-	fields := []any{&id, &e.Status, &e.ReceiptFailed, &e.LastError, &e.Sent, &e.DeliveredAt, &e.Receipts, &e.DeadLetters, &e.Escalates, &e.Suppressed}
+	fields := []any{&id, &e.Status, &e.ReceiptFailed, &e.LastError, &e.Sent, &e.DeliveredAt, &e.Receipts, &e.DeadLetters,
+		&e.Escalates, &e.Suppressed}
 	require.NoError(t, db.Each(t.Context(), s.Pool, "read ends", fields, func() {
 		e.DeliveredAt = e.DeliveredAt.UTC()
 		found[id] = e
 	}, `
-		SELECT n.delivery_id, n.status, n.receipt_failed, coalesce(n.last_error, ''), n.sent_at IS NOT NULL, coalesce(n.delivered_at, '0001-01-01 00:00Z'),
+		SELECT n.delivery_id, n.status, n.receipt_failed, coalesce(n.last_error, ''), n.sent_at IS NOT NULL,
+		       coalesce(n.delivered_at, '0001-01-01 00:00Z'),
 		       (SELECT count(*) FROM delivery_receipt r WHERE r.delivery_id = n.delivery_id),
 		       (SELECT count(*) FROM delivery_follow_up f WHERE f.delivery_id = n.delivery_id AND f.kind = 'DEAD_LETTER'),
 		       EXISTS (SELECT FROM delivery_follow_up f WHERE f.delivery_id = n.delivery_id AND f.kind = 'ESCALATION'),

@@ -46,7 +46,8 @@ func TestRecordReceipts(t *testing.T) {
 	require.True(t, roomtest.Record(t, s, roomtest.Bounce("r-2"))[0].Repeated)
 	require.Equal(t, was, roomtest.Delivery(t, s, roomtest.Mail))
 	require.Empty(t, roomtest.FollowUpsOf(t, s))
-	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"), "a suppression that an operator removed stays removed")
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"),
+		"a suppression that an operator removed stays removed")
 	require.Empty(t, roomtest.Record(t, s))
 }
 
@@ -99,7 +100,8 @@ func TestReceiptsOnSeveralGateways(t *testing.T) {
 	})
 	require.Equal(t, len(given), fresh[0]+fresh[1]+fresh[2]+fresh[3])
 	require.Equal(t, people, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_follow_up"))
-	require.Equal(t, people, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE receipt_failed AND delivered_at IS NOT NULL"))
+	require.Equal(t, people,
+		postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE receipt_failed AND delivered_at IS NOT NULL"))
 }
 
 // A receipt about a digest applies to each of its items.
@@ -107,7 +109,8 @@ func TestReceiptOfADigest(t *testing.T) {
 	t.Parallel()
 
 	s := roomtest.New(t)
-	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email)), roomtest.Decided("11", roomtest.Planned(notification.Email)), roomtest.Decided("12", roomtest.Planned(notification.Email)))
+	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email)),
+		roomtest.Decided("11", roomtest.Planned(notification.Email)), roomtest.Decided("12", roomtest.Planned(notification.Email)))
 	postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1, digest_id = CASE WHEN user_id <> '12' THEN 'digest-1' END")
 	r := roomtest.Bounce("r-1")
 	r.DeliveryID = "digest-1"
@@ -115,7 +118,8 @@ func TestReceiptOfADigest(t *testing.T) {
 	require.False(t, roomtest.Record(t, s, r)[0].Unknown)
 
 	require.Equal(t, []string{"DEAD_LETTER " + roomtest.Mail, "DEAD_LETTER evt-1-staff11-EMAIL"}, roomtest.FollowUpsOf(t, s))
-	require.Equal(t, []string{roomtest.Mail, "evt-1-staff11-EMAIL"}, postgrestest.List(t, s, "SELECT delivery_id FROM notification WHERE receipt_failed AND last_error = 'bounced: 550 no such user' ORDER BY id"))
+	require.Equal(t, []string{roomtest.Mail, "evt-1-staff11-EMAIL"}, postgrestest.List(t, s,
+		"SELECT delivery_id FROM notification WHERE receipt_failed AND last_error = 'bounced: 550 no such user' ORDER BY id"))
 	postgrestest.Exec(t, s, "UPDATE notification SET status = 'PENDING', receipt_failed = false WHERE user_id = '11'")
 	require.Equal(t, 1, roomtest.BeginDigest(t, s, "digest-1").Sent, "a bounced item was sent")
 }
@@ -145,7 +149,8 @@ func TestReceiptIsFinal(t *testing.T) {
 
 	unsent := roomtest.New(t, roomtest.PlanMail)
 	roomtest.Record(t, unsent, roomtest.Delivered("r-1"))
-	require.Equal(t, "PENDING", roomtest.Delivery(t, unsent, roomtest.Mail).Status, "without an attempt, the receipt belongs to another installation")
+	require.Equal(t, "PENDING", roomtest.Delivery(t, unsent, roomtest.Mail).Status,
+		"without an attempt, the receipt belongs to another installation")
 
 	s := roomtest.New(t, roomtest.SendMail)
 	roomtest.Record(t, s, roomtest.Bounce("r-1"))
@@ -158,11 +163,13 @@ func TestReceiptIsFinal(t *testing.T) {
 	quick := roomtest.Delivered("r-3")
 	quick.MessageID = "m-2"
 	roomtest.Record(t, s, quick)
-	roomtest.EndAs(t, s, notification.AttemptResult{DeliveryID: roomtest.Mail, Number: 2, Outcome: notification.OutcomeSent, ProviderID: "m-2"})
+	roomtest.EndAs(t, s,
+		notification.AttemptResult{DeliveryID: roomtest.Mail, Number: 2, Outcome: notification.OutcomeSent, ProviderID: "m-2"})
 	late.ID = "r-4"
 	roomtest.Record(t, s, late, roomtest.Bounce("r-5"))
 	got := roomtest.Delivery(t, s, roomtest.Mail)
-	require.Equal(t, roomtest.Row{Status: "DELIVERED", Attempts: 2, Title: got.Title, Body: got.Body, Address: got.Address, ProviderID: new("m-2"), Sent: true}, got)
+	require.Equal(t, roomtest.Row{Status: "DELIVERED", Attempts: 2, Title: got.Title, Body: got.Body, Address: got.Address,
+		ProviderID: new("m-2"), Sent: true}, got)
 	require.Equal(t, 5, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_receipt"), "all receipts are kept")
 }
 
@@ -171,22 +178,29 @@ func TestReceiptIsFinal(t *testing.T) {
 func TestReceiptWakesTheEscalation(t *testing.T) {
 	t.Parallel()
 
+	const eventType = "RESERVATION_REQUESTED"
 	opened := notification.Receipt{Provider: "sendgrid", ID: "r-0", DeliveryID: roomtest.Mail, MessageID: "m", Word: "open", At: roomtest.Day}
 	tests := []struct {
 		name     string
 		prepare  string
+		rules    []postgrestest.Row
 		receipts []notification.Receipt
 		want     []string
 	}{
 		{name: "no escalation", receipts: []notification.Receipt{roomtest.Delivered("r-1")}},
-		{name: "escalation at planning", prepare: "UPDATE notification SET escalates = true", receipts: []notification.Receipt{roomtest.Delivered("r-1")}, want: []string{"ESCALATION " + roomtest.Mail}},
+		{name: "escalation at planning", prepare: "UPDATE notification SET escalates = true",
+			receipts: []notification.Receipt{roomtest.Delivered("r-1")}, want: []string{"ESCALATION " + roomtest.Mail}},
 		{
-			name:     "escalation configured later",
-			prepare:  `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL'), ('RESERVATION_REQUESTED', 'SMS'); ` + roomtest.InsertEscalation + `('RESERVATION_REQUESTED', 'EMAIL', 'SMS', '5 minutes', 'DELIVERED')`,
+			name: "escalation configured later",
+			rules: []postgrestest.Row{
+				postgrestest.Route{EventType: eventType}, postgrestest.Route{EventType: eventType, Channel: notification.SMS},
+				postgrestest.Escalation{EventType: eventType, Until: notification.UntilDelivered},
+			},
 			receipts: []notification.Receipt{roomtest.Delivered("r-1"), roomtest.Delivered("r-2"), roomtest.Bounce("r-3")},
 			want:     []string{"DEAD_LETTER " + roomtest.Mail, "ESCALATION " + roomtest.Mail},
 		},
-		{name: "receipt that does not report arrival", prepare: "UPDATE notification SET escalates = true", receipts: []notification.Receipt{opened}},
+		{name: "receipt that does not report arrival", prepare: "UPDATE notification SET escalates = true",
+			receipts: []notification.Receipt{opened}},
 	}
 	s := roomtest.New(t)
 	for _, tt := range tests {
@@ -194,6 +208,7 @@ func TestReceiptWakesTheEscalation(t *testing.T) {
 			roomtest.Empty(t, s)
 			roomtest.SendMail(t, s)
 			postgrestest.Exec(t, s, tt.prepare)
+			postgrestest.Add(t, s.Pool, tt.rules...)
 			roomtest.Record(t, s, tt.receipts...)
 			require.ElementsMatch(t, tt.want, roomtest.FollowUpsOf(t, s))
 		})

@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 	"herald/internal/relay"
 	"herald/internal/relay/dialects"
 	"herald/internal/relay/dialects/dialecttest"
@@ -37,17 +38,19 @@ func wallet(t *testing.T, rows int) (herald, business *db.DB, outbox relay.Clean
 	require.NoError(t, err)
 	t.Cleanup(business.Close)
 	exec(t, business, dialecttest.Wallets("outbox"))
-	exec(t, business, "INSERT INTO outbox SELECT i, 'FundsAdded', '{}', NULL, timezone('UTC', now()) - interval '48 hours', true FROM generate_series(1, $1::int) i", rows)
+	exec(t, business,
+		"INSERT INTO outbox SELECT i, 'FundsAdded', '{}', NULL, timezone('UTC', now()) - interval '48 hours', true "+
+			"FROM generate_series(1, $1::int) i", rows)
 	return herald, business, relay.Cleaner{Source: config, Store: relay.On(herald), Open: openDone}
 }
 
 // event inserts Herald's data about a wallet's row.
-func event(t *testing.T, s *db.DB, id, status, processed string) {
+func event(t *testing.T, s *db.DB, id string, status notification.OutboxStatus, processed notification.ProcessedStatus) {
 	t.Helper()
-	exec(t, s, `
-		INSERT INTO event_outbox (event_id, source, event_type, status, error_message, published_at)
-		VALUES ($1, 'wallet', 'T', $2, CASE $2 WHEN 'FAILED' THEN 'refused' END, CASE $2 WHEN 'PROCESSED' THEN now() END)`, id, status)
-	exec(t, s, "INSERT INTO processed_event (event_id, status) SELECT $1, $2 WHERE $2 <> ''", id, processed)
+	postgrestest.Add(t, s.Pool, postgrestest.Event{ID: id, Source: "wallet", Status: status})
+	if processed != "" {
+		postgrestest.Add(t, s.Pool, postgrestest.ProcessedEvent{ID: id, Status: processed})
+	}
 }
 
 // A row stays until Herald has finished its event, even if its own table has finished it. Count
@@ -116,7 +119,9 @@ func TestCleanAfterADeath(t *testing.T) {
 	t.Parallel()
 
 	herald, business, outbox := wallet(t, 3)
-	exec(t, herald, "INSERT INTO source_row (source, row_key, event_id, people_error, sent_at, marked_at) VALUES ('wallet', '2', 'wallet-2', 'no JSON', now(), now())")
+	postgrestest.Add(t, herald.Pool, postgrestest.SourceRow{
+		Source: "wallet", Key: "2", EventID: "wallet-2", PeopleError: "no JSON", SentAt: time.Now(), MarkedAt: time.Now(),
+	})
 	outbox.Open = func(ctx context.Context, source relay.Source) (relay.DoneTable, error) {
 		table, err := openDone(ctx, source)
 		return dying{table}, err

@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/relay"
 	"herald/internal/relay/kafka/kafkatest"
 )
@@ -53,7 +55,8 @@ func TestWalkPassesOverAMissingTopic(t *testing.T) {
 	require.Equal(t, 1000, s.rows(t, "status = 'NEW'"))
 	require.Zero(t, count(t, s.herald, "source_row"))
 	require.Equal(t, 1, count(t, s.herald, "source_topic WHERE source = 'orders' AND topic = 'missing' AND error ~ 'UNKNOWN_TOPIC'"))
-	require.Equal(t, 1200, count(t, s.herald, "event_outbox WHERE source = 'orders' AND status = 'PENDING' AND aggregate_type = 'Order'"), "people are notified anyway")
+	require.Equal(t, 1200, count(t, s.herald, "event_outbox WHERE source = 'orders' AND status = 'PENDING' AND aggregate_type = 'Order'"),
+		"people are notified anyway")
 	require.Zero(t, s.requireOrder(t, "orders-out", 1001, 1200, 10))
 
 	require.Zero(t, p.stop(t).Failed)
@@ -225,7 +228,9 @@ func TestWalkOfWallets(t *testing.T) {
 
 	s := newService(t, wallets(), "FundsAdded", "Unknown")
 	end := s.cluster.Refuse("Unknown", kerr.PolicyViolation)
-	exec(t, s.business, `INSERT INTO outbox (event_type, payload) SELECT CASE n WHEN 3 THEN 'Unknown' WHEN 5 THEN 'No topic' ELSE 'FundsAdded' END, 'n' || n FROM generate_series(1, 50) AS n`)
+	exec(t, s.business,
+		`INSERT INTO outbox (event_type, payload) SELECT CASE n WHEN 3 THEN 'Unknown' WHEN 5 THEN 'No topic' ELSE 'FundsAdded' END, 'n' || n `+
+			`FROM generate_series(1, 50) AS n`)
 	s.poll(t)
 	s.await(t, 48, "sent")
 	s.known(t, 1, "row_key = '3' AND event_id = 'wallet-3' AND failed_at IS NULL AND refusals > 2 AND error ~ 'Unknown'")
@@ -243,8 +248,10 @@ func TestWalkOfRowsThatNotifyNobody(t *testing.T) {
 	source := wallets()
 	source.People = true
 	s := newService(t, source, "FundsAdded")
-	exec(t, s.herald, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('wallet-2', 'OTHER', 'CUSTOMER', '1', '{}')`)
-	exec(t, s.business, `INSERT INTO outbox (event_type, payload) VALUES ('FundsAdded', 'no JSON'), ('FundsAdded', '{"customerId":7}'), ('FundsAdded', '{"customerId":7}'), ('FundsAdded', '{"customerId":"\u0000"}')`)
+	postgrestest.Add(t, s.herald.Pool, postgrestest.Event{ID: "wallet-2", Type: "OTHER", AggregateID: "1"})
+	exec(t, s.business,
+		`INSERT INTO outbox (event_type, payload) VALUES ('FundsAdded', 'no JSON'), ('FundsAdded', '{"customerId":7}'), `+
+			`('FundsAdded', '{"customerId":7}'), ('FundsAdded', '{"customerId":"\u0000"}')`)
 	p := s.poll(t)
 	s.await(t, 4, "sent")
 	s.known(t, 3, "people_error <> '' AND sent_at IS NOT NULL AND marked_at IS NOT NULL AND failed_at IS NULL")
@@ -315,9 +322,10 @@ func TestWalkForgetsRowsThatAreGone(t *testing.T) {
 	t.Parallel()
 
 	s := newService(t, orders(), "orders-out")
-	exec(t, s.herald, `
-		INSERT INTO source_row (source, row_key, event_id, key_hash, refusals, next_attempt_at)
-		SELECT 'orders', $1, $1, hash, 1, now() - interval '1 hour' FROM unnest($2::bigint[]) AS hash`, orderID(1), []int64{relay.KeyHash([]byte(aggregate(1)))})
+	postgrestest.Add(t, s.herald.Pool, postgrestest.SourceRow{
+		Key: orderID(1), EventID: orderID(1), KeyHash: relay.KeyHash([]byte(aggregate(1))), Refusals: 1,
+		NextAttemptAt: time.Now().Add(-time.Hour),
+	})
 	s.order(t, 2, 1, "orders-out", "{}")
 	s.many(t, 10, 109, 1000, "missing")
 	s.order(t, 200, 1, "orders-out", "{}")
@@ -335,13 +343,15 @@ func TestWalkOfHeraldsOwnOutbox(t *testing.T) {
 	s := newService(t, relay.Source{Name: "herald", Kafka: toTopics, Retries: 2, RetryInterval: time.Second, BatchSize: 20}, "T")
 	s.source.DatabaseURL = s.herald.Pool.Config().ConnString()
 	emit := func(from, to int) {
-		exec(t, s.herald, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) SELECT 'evt-' || n, 'T', 'ADMIN', '1', '{}' FROM generate_series($1::int, $2::int) AS n", from, to)
+		postgrestest.AddMany(t, s.herald.Pool, to-from+1, postgrestest.Event{},
+			postgrestest.Expressions{"event_id": fmt.Sprintf("'evt-' || %d + i", from-1)})
 	}
 	emit(1, 10)
 	s.poll(t)
 	require.Eventually(t, func() bool { return count(t, s.herald, "source_start") == 1 }, patience, 5*time.Millisecond)
 	emit(11, 60)
-	require.Eventually(t, func() bool { return count(t, s.herald, "event_outbox WHERE produced_at IS NOT NULL") == 50 }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return count(t, s.herald, "event_outbox WHERE produced_at IS NOT NULL") == 50 }, patience,
+		5*time.Millisecond)
 	require.Zero(t, count(t, s.herald, "event_outbox WHERE produced_at IS NOT NULL AND seq <= 10"))
 	ids := kafkatest.Records(t, s.cluster.Address, "T", 50)
 	require.Equal(t, "evt-11", headers(ids[0])["event_id"])

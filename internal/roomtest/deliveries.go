@@ -1,10 +1,7 @@
 package roomtest
 
 import (
-	"fmt"
 	"maps"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -43,15 +40,11 @@ func SetStatus(t *testing.T, s *db.DB, id string, status notification.Status) {
 		WHERE  delivery_id = $1`, id, string(status))
 }
 
-// Plant inserts n deliveries in one statement: by default e-mails d1 to dn, about events e1 to en, to
-// customers 1 to n. sql replaces columns with expressions of the number i.
-func Plant(t *testing.T, s *db.DB, n int, sql map[string]string) {
+// Plant inserts n deliveries like a row in one statement: d1 to dn, about events e1 to en, to customers
+// 1 to n. sql replaces columns with expressions of the number i.
+func Plant(t *testing.T, s *db.DB, n int, row postgrestest.Delivery, sql postgrestest.Expressions) {
 	t.Helper()
-	columns := map[string]string{
-		"event_id": "'e' || i", "event_type": "'T'", "user_type": "'CUSTOMER'", "user_id": "i::text", "channel": "'EMAIL'", "delivery_id": "'d' || i", "title": "'title'", "body": "'body'",
-	}
+	columns := postgrestest.Expressions{"event_id": "'e' || i", "user_id": "i::text", "delivery_id": "'d' || i"}
 	maps.Copy(columns, sql)
-	names := slices.Sorted(maps.Keys(columns))
-	values := Mapped(names, func(name string) string { return columns[name] })
-	postgrestest.Exec(t, s, fmt.Sprintf("INSERT INTO notification (%s) SELECT %s FROM generate_series(1, %d) AS i", strings.Join(names, ", "), strings.Join(values, ", "), n))
+	postgrestest.AddMany(t, s.Pool, n, row, columns)
 }

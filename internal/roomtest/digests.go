@@ -1,7 +1,9 @@
 package roomtest
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,20 +15,21 @@ import (
 	"herald/internal/notification"
 )
 
-var ReviewMails = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
+var ReviewMails = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email,
+	EventType: "REVIEW_POSTED"}
 
-// InsertItems inserts deliveries of evt-i that wait for a digest of a kind. The text has $7 bytes,
-// half of them in the title and half in the body.
-const InsertItems = `
-	INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, strategy)
-	SELECT 'evt-' || i, $4, $1, $2, $3, 'evt-' || i || '-staff' || $2 || '-' || $3, repeat('t', $7 / 2), repeat('b', $7 / 2), 'to-' || i, 'AGGREGATE'
-	FROM   generate_series($5::int, $6) AS i
-	ORDER BY i`
-
-// AddItems adds the deliveries of evt-first to evt-last.
-func AddItems(t *testing.T, s *db.DB, key notification.DigestKey, first, last, size int) {
+// AddItems adds the deliveries of evt-first to evt-last, which wait for a digest of a kind. Each text
+// has size bytes, half of them in the title and half in the body.
+func AddItems(t *testing.T, on postgrestest.Executor, key notification.DigestKey, first, last, size int) {
 	t.Helper()
-	postgrestest.Exec(t, s, InsertItems, key.UserType, key.UserID, key.Channel, key.EventType, first, last, size)
+	event := fmt.Sprintf("'evt-' || %d + i", first-1)
+	postgrestest.AddMany(t, on, last-first+1, postgrestest.Delivery{
+		EventType: key.EventType, UserType: key.UserType, UserID: key.UserID, Channel: key.Channel,
+		Title: strings.Repeat("t", size/2), Body: strings.Repeat("b", size/2), Strategy: notification.Aggregate,
+	}, postgrestest.Expressions{
+		"event_id": event, "delivery_id": fmt.Sprintf("%s || '-staff%s-%s'", event, key.UserID,
+			key.Channel), "recipient_address": fmt.Sprintf("'to-' || %d + i", first-1),
+	})
 }
 
 // Item returns the delivery of evt-n to staff 10 by mail.
@@ -37,7 +40,7 @@ func WaitingItems(n int) func(*testing.T, *db.DB) {
 	return func(t *testing.T, s *db.DB) {
 		t.Helper()
 		postgrestest.Add(t, s.Pool, postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "10", Email: "to-10"})
-		AddItems(t, s, ReviewMails, 1, n, 10)
+		AddItems(t, s.Pool, ReviewMails, 1, n, 10)
 	}
 }
 

@@ -26,16 +26,19 @@ func Emit(t *testing.T, s *db.DB, n int) {
 
 func EmitEvent(t *testing.T, s *db.DB, id string) {
 	t.Helper()
-	postgrestest.Add(t, s.Pool, postgrestest.Event{ID: id, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: `{"restaurantId": 5}`})
+	postgrestest.Add(t, s.Pool, requested(id))
+}
+
+// requested is an event about restaurant 5.
+func requested(id string) postgrestest.Event {
+	return postgrestest.Event{ID: id, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5",
+		Payload: `{"restaurantId": 5}`}
 }
 
 // EmitMany writes n events in one statement.
 func EmitMany(t *testing.T, s *db.DB, n int) {
 	t.Helper()
-	postgrestest.Exec(t, s, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
-		SELECT gen_random_uuid(), 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{"restaurantId": 5}'
-		FROM   generate_series(1, $1::int)`, n)
+	postgrestest.AddMany(t, s.Pool, n, requested(""), postgrestest.Expressions{"event_id": "gen_random_uuid()"})
 }
 
 // EmitVersion writes the n-th event about an order.

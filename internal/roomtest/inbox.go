@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/inbox"
 	"herald/internal/notification"
 )
@@ -14,14 +15,15 @@ import (
 var InboxStart = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 
 // PlantInbox inserts n notifications that staff 10 got over WEBSOCKET, one a second.
-func PlantInbox(t *testing.T, s *db.DB, n int, sql map[string]string) {
+func PlantInbox(t *testing.T, s *db.DB, n int, sql postgrestest.Expressions) {
 	t.Helper()
-	columns := map[string]string{"user_type": "'RESTAURANT_USER'", "user_id": "'10'", "channel": "'WEBSOCKET'", "status": "'SENT'", "attempt_count": "1"}
+	columns := postgrestest.Expressions{"user_id": "'10'"}
 	for _, at := range []string{"created_at", "available_at", "sent_at"} {
 		columns[at] = "'2026-11-22 08:00Z'::timestamptz + i * interval '1 second'"
 	}
 	maps.Copy(columns, sql)
-	Plant(t, s, n, columns)
+	Plant(t, s, n, postgrestest.Delivery{UserType: notification.RestaurantUser, Channel: notification.WebSocket, Status: notification.Sent,
+		Attempts: 1}, columns)
 }
 
 func InboxPage(t *testing.T, s *db.DB, filter notification.InboxFilter) []notification.InboxItem {

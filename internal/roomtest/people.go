@@ -23,23 +23,27 @@ var Staff10 = notification.RecipientKey{UserType: notification.RestaurantUser, U
 
 var Customer7 = notification.RecipientKey{UserType: notification.Customer, UserID: "7"}
 
+// AlwaysQuiet is the wish of staff 10 to get no e-mail at any hour.
+var AlwaysQuiet = postgrestest.Preference{QuietStart: "00:00", QuietEnd: "23:59:59.999999"}
+
 // AddRecipient writes an active recipient without any address.
 func AddRecipient(t *testing.T, s *db.DB, userType notification.UserType, userID string) {
 	t.Helper()
-	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING", userType, userID)
+	postgrestest.AddMissing(t, s.Pool, postgrestest.Recipient{UserType: userType, UserID: userID})
 }
 
 // AddRecipientOnce adds staff 10 to the directory, unless they are there.
 func AddRecipientOnce(t *testing.T, s *db.DB) {
 	t.Helper()
-	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id, email) VALUES ('RESTAURANT_USER', '10', 'ada@example.com') ON CONFLICT DO NOTHING")
+	postgrestest.AddMissing(t, s.Pool, postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "10", Email: "ada@example.com"})
 }
 
 // AddMember writes an active recipient who is an active member of an entity.
 func AddMember(t *testing.T, s *db.DB, entity notification.Entity, userType notification.UserType, userID, role string) {
 	t.Helper()
 	AddRecipient(t, s, userType, userID)
-	postgrestest.Exec(t, s, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ($1, $2, $3, $4, $5)", entity.Type, entity.ID, userType, userID, role)
+	postgrestest.Add(t, s.Pool, postgrestest.Member{EntityType: entity.Type, EntityID: entity.ID, UserType: userType, UserID: userID,
+		Role: role})
 }
 
 func AllPages(t *testing.T, s *db.DB, targets []notification.Target, limit int) []notification.Recipient {
@@ -83,14 +87,17 @@ const foreignDirectory = `
 	SELECT 'RESTAURANT_USER'::kind, id::text, NULL, NULL, NULL, NULL, NULL, NULL, enabled FROM waiter;
 	CREATE VIEW recipient_device AS SELECT 'RESTAURANT_USER'::kind AS user_type, owner AS user_id, token, enabled AS active FROM phone;
 	CREATE VIEW entity_member AS
-	SELECT 'RESTAURANT'::name AS entity_type, restaurant AS entity_id, 'RESTAURANT_USER'::kind AS user_type, waiter AS user_id, job AS role, enabled AS active
+	SELECT 'RESTAURANT'::name AS entity_type, restaurant AS entity_id, 'RESTAURANT_USER'::kind AS user_type, waiter AS user_id, job AS role,
+	       enabled AS active
 	FROM   job_of;
 	INSERT INTO guest VALUES (7, NULL, 1), (8, 'gone@example.com', NULL), (NULL, 'nobody@example.com', 1);
 	INSERT INTO waiter VALUES ('ada00000-0000-0000-0000-000000000000', true), ('b0b00000-0000-0000-0000-000000000000', NULL), (NULL, true);
 	INSERT INTO phone VALUES ('ada00000-0000-0000-0000-000000000000', 'token', true), ('ada00000-0000-0000-0000-000000000000', 'token', true),
 	                         ('ada00000-0000-0000-0000-000000000000', NULL, true), ('ada00000-0000-0000-0000-000000000000', 'off', NULL);
-	INSERT INTO job_of VALUES (5, 'ada00000-0000-0000-0000-000000000000', 'WAITER', true), (5, 'ada00000-0000-0000-0000-000000000000', 'MANAGER', true),
-	                          (5, 'ada00000-0000-0000-0000-000000000000', 'COOK', NULL), (5, 'ada00000-0000-0000-0000-000000000000', NULL, true), (5, NULL, 'WAITER', true)`
+	INSERT INTO job_of VALUES (5, 'ada00000-0000-0000-0000-000000000000', 'WAITER', true),
+	                          (5, 'ada00000-0000-0000-0000-000000000000', 'MANAGER', true),
+	                          (5, 'ada00000-0000-0000-0000-000000000000', 'COOK', NULL),
+	                          (5, 'ada00000-0000-0000-0000-000000000000', NULL, true), (5, NULL, 'WAITER', true)`
 
 const Ada = "ada00000-0000-0000-0000-000000000000"
 

@@ -69,7 +69,8 @@ func SaveOf(t *testing.T, s *db.DB, eventID string, page ...notification.Decided
 
 // storedFor reads the deliveries of an event to recipients that are still to be made, and
 // their range in notification.
-func storedFor(t *testing.T, s *db.DB, eventID string, page []notification.DecidedRecipient) (deliveries []notification.Delivery, ids notification.IDRange) {
+func storedFor(t *testing.T, s *db.DB, eventID string, page []notification.DecidedRecipient) (deliveries []notification.Delivery,
+	ids notification.IDRange) {
 	t.Helper()
 	all := Must(attempt.On(s).Undelivered(t.Context(), eventID, 1000))(t)
 	for _, d := range all {
@@ -122,7 +123,7 @@ func PlanWaitedMail(t *testing.T, s *db.DB) {
 	AddMember(t, s, Restaurant5, notification.RestaurantUser, "10", "CHEF")
 	postgrestest.Exec(t, s, "UPDATE recipient SET email = 'new@example.com', timezone = 'Europe/Rome'")
 	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes', entity_type = 'RESTAURANT', entity_id = '5'")
-	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
+	postgrestest.Add(t, s.Pool, postgrestest.Route{EventType: "RESERVATION_REQUESTED"})
 }
 
 // Past moves the planning of deliveries to two minutes ago.

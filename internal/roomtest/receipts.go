@@ -21,7 +21,8 @@ func Bounce(id string) notification.Receipt {
 }
 
 func Delivered(id string) notification.Receipt {
-	return notification.Receipt{Provider: "sendgrid", ID: id, DeliveryID: Mail, MessageID: "m", Word: "delivered", At: Day, Status: notification.Delivered}
+	return notification.Receipt{Provider: "sendgrid", ID: id, DeliveryID: Mail, MessageID: "m", Word: "delivered", At: Day,
+		Status: notification.Delivered}
 }
 
 func Record(t *testing.T, s *db.DB, given ...notification.Receipt) []notification.RecordedReceipt {

@@ -74,7 +74,8 @@ func BlocksOf(t *testing.T, s *db.DB, statement pgx.TraceQueryStartData) int {
 	}
 	tx := Must(s.Pool.Begin(t.Context()))(t)
 	defer func() { _ = tx.Rollback(t.Context()) }()
-	require.NoError(t, tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+statement.SQL, statement.Args...).Scan(&plans), statement.SQL)
+	require.NoError(t, tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+statement.SQL, statement.Args...).Scan(&plans),
+		statement.SQL)
 	return plans[0].Plan.Hit + plans[0].Plan.Read
 }
 

@@ -32,7 +32,8 @@ func Empty(t *testing.T, s *db.DB) {
 		DELETE FROM notification_decision; DELETE FROM notification; DELETE FROM delivery_receipt; DELETE FROM delivery_follow_up;
 		DELETE FROM event_type_escalation; DELETE FROM event_type_channel_routing; DELETE FROM event_category;
 		DELETE FROM entity_notification_settings; DELETE FROM user_notification_preferences; DELETE FROM user_category_preferences;
-		DELETE FROM user_settings; DELETE FROM recipient_suppression; DELETE FROM recipient; DELETE FROM processed_event; DELETE FROM event_outbox;
+		DELETE FROM user_settings; DELETE FROM recipient_suppression; DELETE FROM recipient; DELETE FROM processed_event;
+		DELETE FROM event_outbox;
 		INSERT INTO channel_user_type (channel_type, user_type) VALUES ('EMAIL', 'RESTAURANT_USER') ON CONFLICT DO NOTHING`)
 }
 
@@ -46,7 +47,8 @@ func Hashed(address string) []byte {
 func AwaitLock(t *testing.T, s *db.DB) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		return postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
+		return postgrestest.Get[bool](t, s,
+			"SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
 	}, time.Minute, 5*time.Millisecond)
 }
 

@@ -19,7 +19,8 @@ import (
 // suppressedOver returns the reasons that suppress an address over a channel.
 func suppressedOver(t *testing.T, s *db.DB, channel notification.Channel, address string) []string {
 	t.Helper()
-	return postgrestest.List(t, s, "SELECT reason FROM recipient_suppression WHERE channel = $1 AND address_hash = $2 ORDER BY reason", string(channel), roomtest.Hashed(address))
+	return postgrestest.List(t, s, "SELECT reason FROM recipient_suppression WHERE channel = $1 AND address_hash = $2 ORDER BY reason",
+		string(channel), roomtest.Hashed(address))
 }
 
 // A receipt suppresses the address that its provider names, in any spelling. This holds
@@ -36,7 +37,8 @@ func TestReceiptSuppresses(t *testing.T) {
 	}{
 		{name: "bounced", message: "m", address: " Ada@Example.com", reason: notification.SuppressedBounce, want: []string{"BOUNCE"}},
 		{name: "refused for now", message: "m", address: "ada@example.com"},
-		{name: "bounced before the retry", message: "old", address: "ada@example.com", reason: notification.SuppressedBounce, want: []string{"BOUNCE"}},
+		{name: "bounced before the retry", message: "old", address: "ada@example.com", reason: notification.SuppressedBounce,
+			want: []string{"BOUNCE"}},
 		{name: "receipt without an address", message: "m", reason: notification.SuppressedBounce},
 	}
 	s := roomtest.New(t)
@@ -45,7 +47,7 @@ func TestReceiptSuppresses(t *testing.T) {
 			roomtest.Empty(t, s)
 			roomtest.SendMail(t, s)
 			postgrestest.Exec(t, s, "UPDATE notification SET recipient_address = 'newer@example.com'")
-			postgrestest.Exec(t, s, roomtest.InsertRetry[:len(roomtest.InsertRetry)-len(") VALUES ")]+`, message_id_before) VALUES ($1, 'run', true, 'SENT', 'old')`, roomtest.Mail)
+			postgrestest.Add(t, s.Pool, postgrestest.Retry{DeliveryID: roomtest.Mail, Again: true, StatusBefore: notification.Sent, IDBefore: "old"})
 			r := roomtest.Bounce("r-1")
 			r.MessageID, r.Suppress, r.Address = tt.message, tt.reason, tt.address
 
@@ -66,9 +68,12 @@ func TestReceiptWithoutSecret(t *testing.T) {
 	roomtest.Record(t, s, roomtest.Bounce("r-1"))
 	require.Equal(t, "FAILED", roomtest.Delivery(t, s, roomtest.Mail).Status)
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
-	require.ErrorIs(t, suppression.On(s).Suppress(t.Context(), notification.Email, "ada@example.com", notification.SuppressedBounce, ""), suppression.ErrNoSecret)
-	require.ErrorIs(t, roomtest.ErrOf(suppression.On(s).Unsuppress(t.Context(), notification.Email, "ada@example.com", "")), suppression.ErrNoSecret)
-	require.ErrorIs(t, receipts.On(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567"}), suppression.ErrNoSecret)
+	require.ErrorIs(t, suppression.On(s).Suppress(t.Context(), notification.Email, "ada@example.com", notification.SuppressedBounce, ""),
+		suppression.ErrNoSecret)
+	require.ErrorIs(t, roomtest.ErrOf(suppression.On(s).Unsuppress(t.Context(), notification.Email, "ada@example.com", "")),
+		suppression.ErrNoSecret)
+	require.ErrorIs(t, receipts.On(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567"}),
+		suppression.ErrNoSecret)
 }
 
 // START lifts STOP, and no other reason. A repeated answer, such as a replayed
@@ -91,10 +96,12 @@ func TestRecordOptOut(t *testing.T) {
 		{id: "SM2", lifted: true, want: []string{"INVALID", "OPT_OUT"}},
 	}
 	for _, answer := range answers {
-		require.NoError(t, receipts.On(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: answer.id, Number: number, Lifted: answer.lifted}))
+		require.NoError(t,
+			receipts.On(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: answer.id, Number: number, Lifted: answer.lifted}))
 		require.Equal(t, answer.want, suppressedOver(t, s, notification.SMS, number), answer.id)
 	}
-	require.Equal(t, []string{"START", "STOP", "STOP"}, postgrestest.List(t, s, "SELECT status FROM delivery_receipt WHERE delivery_id IS NULL ORDER BY status"))
+	require.Equal(t, []string{"START", "STOP", "STOP"},
+		postgrestest.List(t, s, "SELECT status FROM delivery_receipt WHERE delivery_id IS NULL ORDER BY status"))
 }
 
 // The latest answer of a person counts, in whichever order the answers come.
@@ -123,7 +130,8 @@ func TestRecordLateOptOut(t *testing.T) {
 			s := roomtest.New(t)
 			for i, one := range tt.answers {
 				require.NoError(t, receipts.On(s).RecordOptOut(t.Context(), notification.OptOut{
-					Provider: "vonage", MessageID: fmt.Sprint("V", i), Number: number, Lifted: one.lifted, At: now.Add(time.Duration(one.minutes-5) * time.Minute),
+					Provider: "vonage", MessageID: fmt.Sprint("V",
+						i), Number: number, Lifted: one.lifted, At: now.Add(time.Duration(one.minutes-5) * time.Minute),
 				}))
 			}
 			require.Equal(t, tt.stopped, len(suppressedOver(t, s, notification.SMS, number)) > 0)
@@ -156,7 +164,8 @@ func TestSuppress(t *testing.T) {
 		{reason: "BOUNCE", removed: []string{"BOUNCE"}, left: []string{"COMPLAINT"}},
 		{reason: "", removed: []string{"COMPLAINT"}},
 	} {
-		removed := roomtest.Must(suppression.On(s).Unsuppress(t.Context(), notification.Email, " ada@example.com", notification.SuppressionReason(step.reason)))(t)
+		removed := roomtest.Must(suppression.On(s).Unsuppress(t.Context(), notification.Email, " ada@example.com",
+			notification.SuppressionReason(step.reason)))(t)
 		var reasons []string
 		for _, reason := range removed {
 			reasons = append(reasons, string(reason))
@@ -175,12 +184,14 @@ func suppressedPair(t *testing.T) *db.DB {
 	roomtest.AddMember(t, s, roomtest.Restaurant5, notification.RestaurantUser, "11", "CHEF")
 	s.AddressHash = roomtest.Hashed
 	postgrestest.Exec(t, s, "UPDATE recipient SET phone = '+390212345', email = user_id || '@example.com'")
-	postgrestest.Exec(t, s, `
-		INSERT INTO recipient_suppression (channel, address_hash, reason, detail, since)
-		VALUES ('SMS', sha256('+390212345'), 'OPT_OUT', 'STOP', '2026-06-01 13:00Z'),
-		       ('SMS', sha256('+390212345'), 'INVALID', NULL, '2026-06-01 12:00Z'),
-		       ('EMAIL', sha256('10@example.com'), 'BOUNCE', NULL, '2026-06-01 12:00Z'),
-		       ('SMS', sha256('11@example.com'), 'BOUNCE', NULL, '2026-06-01 12:00Z')`)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Suppression{Channel: notification.SMS, AddressHash: roomtest.Hashed("+390212345"), Reason: notification.SuppressedOptOut,
+			Detail: "STOP", Since: time.Date(2026, 6, 1, 13, 0, 0, 0, time.UTC)},
+		postgrestest.Suppression{Channel: notification.SMS, AddressHash: roomtest.Hashed("+390212345"), Reason: notification.SuppressedInvalid,
+			Since: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)},
+		postgrestest.Suppression{AddressHash: roomtest.Hashed("10@example.com"), Since: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)},
+		postgrestest.Suppression{Channel: notification.SMS, AddressHash: roomtest.Hashed("11@example.com"),
+			Since: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)})
 	return s
 }
 
@@ -192,7 +203,8 @@ func TestSuppressionsOfRecipients(t *testing.T) {
 	s := suppressedPair(t)
 	noon := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	invalid := notification.Suppression{Channel: notification.SMS, Reason: notification.SuppressedInvalid, Since: noon}
-	stop := notification.Suppression{Channel: notification.SMS, Reason: notification.SuppressedOptOut, Since: noon.Add(time.Hour), Detail: "STOP"}
+	stop := notification.Suppression{Channel: notification.SMS, Reason: notification.SuppressedOptOut, Since: noon.Add(time.Hour),
+		Detail: "STOP"}
 	bounce := notification.Suppression{Channel: notification.Email, Reason: notification.SuppressedBounce, Since: noon}
 	want := map[string][]notification.Suppression{"10": {bounce, invalid, stop}, "11": {invalid, stop}}
 	targets := []notification.Target{{Entity: roomtest.Restaurant5}}
@@ -223,7 +235,8 @@ func requireSuppressions(t *testing.T, want []notification.Suppression, r notifi
 func TestEndAttemptSuppresses(t *testing.T) {
 	t.Parallel()
 
-	refused := notification.AttemptResult{Outcome: notification.OutcomeRefused, ProviderStatus: 400, Detail: "twilio refused: 400 21610", Suppress: notification.SuppressedOptOut}
+	refused := notification.AttemptResult{Outcome: notification.OutcomeRefused, ProviderStatus: 400, Detail: "twilio refused: 400 21610",
+		Suppress: notification.SuppressedOptOut}
 	const suppressed = "SELECT concat_ws(' ', channel, reason, detail) FROM recipient_suppression WHERE address_hash = sha256($1::text::bytea)"
 
 	s := roomtest.New(t, roomtest.PlanWaitedMail)

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
@@ -59,7 +58,8 @@ func newSystem(t *testing.T) *system {
 	require.NoError(t, err)
 	t.Cleanup(broker.Close)
 	s.broker = broker
-	s.exec(`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '7'), ('RESTAURANT_USER', '7')`)
+	postgrestest.Add(t, s.store.Pool, postgrestest.Recipient{UserID: "7"},
+		postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "7"})
 	return s
 }
 
@@ -79,12 +79,14 @@ func (s *system) exec(sql string, args ...any) {
 // begin inserts a row with a started attempt.
 func (s *system) begin(to notification.RecipientKey, event string) notification.Message {
 	s.t.Helper()
-	m := notification.Message{DeliveryID: event + "-WEBSOCKET-" + to.UserID + string(to.UserType), EventID: event, EventType: "OFFER", UserType: to.UserType, UserID: to.UserID,
+	m := notification.Message{DeliveryID: event + "-WEBSOCKET-" + to.UserID + string(to.UserType), EventID: event, EventType: "OFFER",
+		UserType: to.UserType, UserID: to.UserID,
 		Audience: "customer", Title: "title of " + event, Body: "body <b>& more</b>"}
-	require.NoError(s.t, s.store.Pool.QueryRow(s.t.Context(), `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, attempt_count)
-		VALUES ($1, $2, $3, $4, 'WEBSOCKET', $5, $6, $7, 1)
-		RETURNING id, created_at`, m.EventID, m.EventType, m.UserType, m.UserID, m.DeliveryID, m.Title, m.Body).Scan(&m.NotificationID, &m.CreatedAt))
+	m.NotificationID = postgrestest.AddDelivery(s.t, s.store.Pool, postgrestest.Delivery{
+		ID: m.DeliveryID, EventID: event, EventType: m.EventType, UserType: m.UserType, UserID: m.UserID, Channel: notification.WebSocket,
+		Title: m.Title, Body: m.Body, Attempts: 1,
+	}, nil)
+	m.CreatedAt = postgrestest.Get[time.Time](s.t, s.store, "SELECT created_at FROM notification WHERE id = $1", m.NotificationID)
 	return m
 }
 
@@ -99,7 +101,8 @@ func (s *system) publish(m notification.Message) {
 // end marks a row as sent.
 func (s *system) end(m notification.Message) {
 	s.t.Helper()
-	s.exec(`UPDATE notification SET status = 'SENT', sent_at = coalesce(sent_at, now()), available_at = coalesce(available_at, now()) WHERE id = $1 AND status = 'PENDING'`, m.NotificationID)
+	s.exec(`UPDATE notification SET status = 'SENT', sent_at = coalesce(sent_at, now()), available_at = coalesce(available_at, now()) `+
+		`WHERE id = $1 AND status = 'PENDING'`, m.NotificationID)
 }
 
 // send does all of the worker's steps for a row, and returns its id.
@@ -122,15 +125,15 @@ func (s *system) record(to notification.RecipientKey, event string) int64 {
 // records adds n rows sent hours ago, a second apart, and returns their ids.
 func (s *system) records(to notification.RecipientKey, n int) []int64 {
 	s.t.Helper()
-	rows, _ := s.store.Pool.Query(s.t.Context(), `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, attempt_count, status, sent_at, available_at)
-		SELECT 'old-' || i, 'OFFER', $1, $2, 'WEBSOCKET', 'old-' || i || '-' || $1::text, 'title', 'body', 1, 'SENT', now(), now() - interval '10 hours' + i * interval '1 second'
-		FROM   generate_series(1, $3) i
-		ORDER BY i
-		RETURNING id`, to.UserType, to.UserID, n)
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	require.NoError(s.t, err)
-	return ids
+	postgrestest.AddMany(s.t, s.store.Pool, n, postgrestest.Delivery{
+		EventType: "OFFER", UserType: to.UserType, UserID: to.UserID, Channel: notification.WebSocket, Attempts: 1, Status: notification.Sent,
+	}, postgrestest.Expressions{
+		"event_id": "'old-' || i", "delivery_id": fmt.Sprintf("'old-' || i || '-%s'", to.UserType),
+		"available_at": "now() - interval '10 hours' + i * interval '1 second'",
+	})
+	return postgrestest.Get[[]int64](s.t, s.store,
+		"SELECT array_agg(id ORDER BY id) FROM notification WHERE user_type = $1 AND user_id = $2 AND event_id LIKE 'old-%'",
+		to.UserType, to.UserID)
 }
 
 func (s *system) status(id int64) notification.Status {
@@ -263,7 +266,8 @@ func (g *process) dialWith(who signin.Identity, client *http.Client) *tab {
 // the task of another package.
 func (g *process) try(who signin.Identity, client *http.Client) (*websocket.Conn, *http.Response, error) {
 	query := url.Values{"type": {string(who.UserType)}, "id": {who.UserID}, "expires": {who.Expires.Format(time.RFC3339Nano)}}
-	return websocket.Dial(g.t.Context(), g.url+"?"+query.Encode(), &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"herald.v1", "bearer.x.y.z"}})
+	return websocket.Dial(g.t.Context(), g.url+"?"+query.Encode(),
+		&websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"herald.v1", "bearer.x.y.z"}})
 }
 
 func identity(query url.Values) signin.Identity {

@@ -29,10 +29,12 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	store := postgrestest.New(t)
-	postgrestest.Exec(t, store, `
-		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('OFFER', 'EMAIL', false), ('OFFER', 'PUSH', false), ('BOOKED', 'EMAIL', true);
-		INSERT INTO event_category (event_type, category) VALUES ('OFFER', 'offers'), ('BOOKED', 'bookings')`)
-	f := &fixture{t, store, httptest.NewServer(&Page{Links: links, Preferences: preference.On(store), Sender: "Trattoria & Bar", Enter: unlimited})}
+	postgrestest.Add(t, store.Pool,
+		postgrestest.Route{EventType: "OFFER"}, postgrestest.Route{EventType: "OFFER", Channel: notification.Push},
+		postgrestest.Route{EventType: "BOOKED", Mandatory: true}, postgrestest.Category{EventType: "OFFER"},
+		postgrestest.Category{EventType: "BOOKED", Category: "bookings"})
+	f := &fixture{t, store,
+		httptest.NewServer(&Page{Links: links, Preferences: preference.On(store), Sender: "Trattoria & Bar", Enter: unlimited})}
 	t.Cleanup(f.server.Close)
 	return f
 }
@@ -53,7 +55,8 @@ type answer struct {
 
 func (f *fixture) send(method, token, accept, contentType, body string) answer {
 	f.t.Helper()
-	r, err := http.NewRequestWithContext(f.t.Context(), method, f.server.URL+"/unsubscribe?token="+url.QueryEscape(token), strings.NewReader(body))
+	r, err := http.NewRequestWithContext(f.t.Context(), method, f.server.URL+"/unsubscribe?token="+url.QueryEscape(token),
+		strings.NewReader(body))
 	require.NoError(f.t, err)
 	r.Header.Set("Accept", accept)
 	r.Header.Set("Content-Type", contentType)
@@ -117,7 +120,8 @@ func TestUnsubscribe(t *testing.T) {
 	require.False(t, f.off(other))
 	require.Contains(t, f.look(offers).body, `data-state="off"`)
 
-	require.Equal(t, http.StatusOK, f.send(http.MethodPost, links.token(pushed), "", "multipart/form-data; boundary=x", "--x\r\n").status, "the body does not matter")
+	require.Equal(t, http.StatusOK, f.send(http.MethodPost, links.token(pushed), "", "multipart/form-data; boundary=x", "--x\r\n").status,
+		"the body does not matter")
 	require.True(t, f.off(pushed))
 }
 
