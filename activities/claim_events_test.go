@@ -181,7 +181,8 @@ type running[Result any] struct {
 	beats  atomic.Int64
 }
 
-func begin[Result any](t *testing.T, a *activities.Activities, metrics client.MetricsHandler, activityFunction any, in ...any) *running[Result] {
+func begin[Result any](t *testing.T, a *activities.Activities, metrics client.MetricsHandler, activityFunction any,
+	in ...any) *running[Result] {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running[Result]{worker: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
@@ -221,7 +222,8 @@ func poll(t *testing.T, outbox activities.Outbox, launcher activities.EventLaunc
 	return pollMeasured(t, client.MetricsNopHandler, outbox, launcher, source)
 }
 
-func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities.Outbox, launcher activities.EventLauncher, source activities.Source) *poller {
+func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities.Outbox, launcher activities.EventLauncher,
+	source activities.Source) *poller {
 	t.Helper()
 	source.Outbox = outbox
 	a := &activities.Activities{Sources: map[string]activities.Source{"orders": source}, Launcher: launcher}
@@ -231,10 +233,9 @@ func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities
 // emit writes events evt-<from> to evt-<to> in one statement.
 func emit(t *testing.T, s *db.DB, from, to int) {
 	t.Helper()
-	exec(t, s, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
-		SELECT 'evt-' || i, 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}'
-		FROM   generate_series($1::int, $2::int) AS i`, from, to)
+	postgrestest.AddMany(t, s.Pool, to-from+1,
+		postgrestest.Event{Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5"},
+		postgrestest.Expressions{"event_id": fmt.Sprintf("'evt-' || %d + i", from-1)})
 }
 
 func exec(t *testing.T, s *db.DB, sql string, args ...any) {
@@ -324,8 +325,9 @@ func TestStartFailure(t *testing.T) {
 		"our cancellation":    {fmt.Errorf("start: %w", context.Canceled), notification.ClaimReleased},
 		"namespace not found": {serviceerror.NewNamespaceNotFound("herald"), notification.ClaimReleased},
 		"id taken":            {&notification.IDTakenError{WorkflowType: "Digest", TaskQueue: "herald-email"}, notification.ClaimFailed},
-		"no such attribute":   {serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute HeraldEventType"), notification.ClaimReleased},
-		"no gRPC error":       {errors.New("encode payload"), notification.ClaimReleased},
+		"no such attribute": {serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute HeraldEventType"),
+			notification.ClaimReleased},
+		"no gRPC error": {errors.New("encode payload"), notification.ClaimReleased},
 	}
 	for code, want := range outcomes {
 		err := serviceerror.FromStatus(status.New(code, "why"))
@@ -358,4 +360,11 @@ func requireOutcome(t *testing.T, err error, want notification.ClaimOutcome) {
 		text = err.Error()
 	}
 	require.Equal(t, notification.ClaimResult{EventID: "evt-1", Outcome: want, Error: text}, got)
+}
+
+// get reads one value.
+func get[T any](t *testing.T, s *db.DB, query string, args ...any) (value T) {
+	t.Helper()
+	require.NoError(t, s.Pool.QueryRow(t.Context(), query, args...).Scan(&value))
+	return value
 }

@@ -82,15 +82,15 @@ func follow(t *testing.T, db *db.DB, store activities.FollowUpStore, world *told
 // bounce changes the rows like a receipt that makes delivery n FAILED.
 func bounce(t *testing.T, s *db.DB, n int) {
 	t.Helper()
-	exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, receipt_failed, last_error)
-		VALUES ('evt-1', 'T', 'CUSTOMER', $1, 'EMAIL', 'd' || $1, 'title', 'body', 'FAILED', true, 'bounced: no such mailbox')`, fmt.Sprint(n))
+	postgrestest.Add(t, s.Pool, postgrestest.Delivery{
+		ID: fmt.Sprint("d", n), UserID: fmt.Sprint(n), Status: notification.Failed, ReceiptFailed: true, LastError: "bounced: no such mailbox",
+	})
 	followUp(t, s, fmt.Sprint("d", n), notification.FollowUpDeadLetter)
 }
 
 func followUp(t *testing.T, s *db.DB, deliveryID string, kind notification.FollowUpKind) {
 	t.Helper()
-	exec(t, s, "INSERT INTO delivery_follow_up (delivery_id, kind) VALUES ($1, $2)", deliveryID, kind)
+	postgrestest.Add(t, s.Pool, postgrestest.FollowUp{DeliveryID: deliveryID, Kind: kind})
 	exec(t, s, "SELECT pg_notify('delivery_follow_up', '')")
 }
 

@@ -20,7 +20,8 @@ func TestPlanDeliveries(t *testing.T) {
 	t.Parallel()
 
 	db := reservation()
-	db.page.Recipients[1].Preferences = []notification.Preference{{Channel: notification.Email, Enabled: false}, {Channel: notification.WebSocket, Enabled: false}}
+	db.page.Recipients[1].Preferences = []notification.Preference{{Channel: notification.Email, Enabled: false},
+		{Channel: notification.WebSocket, Enabled: false}}
 	result := must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource}))(t)
 
 	restaurant := notification.Entity{Type: "RESTAURANT", ID: "5"}
@@ -31,15 +32,18 @@ func TestPlanDeliveries(t *testing.T) {
 			UserType: notification.RestaurantUser, UserID: "10", Entity: restaurant,
 			Decisions: map[notification.Channel]notification.Decision{notification.WebSocket: "SELECTED", notification.Email: "SELECTED"},
 			Deliveries: []notification.PlannedDelivery{
-				{DeliveryID: "evt-1-staff10-WEBSOCKET", Channel: notification.WebSocket, Title: "New reservation", Body: "Table for 4, Ada", Strategy: notification.Immediate, Priority: notification.Normal},
-				{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, Address: "ada@example.com", Title: "New reservation", Body: "Table for 4, Ada", Strategy: notification.Immediate, Priority: notification.Normal},
+				{DeliveryID: "evt-1-staff10-WEBSOCKET", Channel: notification.WebSocket, Title: "New reservation", Body: "Table for 4, Ada",
+					Strategy: notification.Immediate, Priority: notification.Normal},
+				{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, Address: "ada@example.com", Title: "New reservation",
+					Body: "Table for 4, Ada", Strategy: notification.Immediate, Priority: notification.Normal},
 			},
 		},
 		{
 			UserType: notification.RestaurantUser, UserID: "11", Entity: restaurant,
 			Decisions: map[notification.Channel]notification.Decision{notification.WebSocket: "SELECTED", notification.Email: "USER_DISABLED"},
 			Deliveries: []notification.PlannedDelivery{
-				{DeliveryID: "evt-1-staff11-WEBSOCKET", Channel: notification.WebSocket, Title: "New reservation", Body: "Table for 4, Bob", Strategy: notification.Immediate, Priority: notification.Normal},
+				{DeliveryID: "evt-1-staff11-WEBSOCKET", Channel: notification.WebSocket, Title: "New reservation", Body: "Table for 4, Bob",
+					Strategy: notification.Immediate, Priority: notification.Normal},
 			},
 		},
 	}, db.decided)
@@ -63,8 +67,10 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 		outcome notification.EventOutcome
 		problem string
 	}{
-		{name: "no routing", change: func(db *plans) { db.rules.Routing = nil }, outcome: notification.NoRouting, problem: "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"},
-		{name: "no recipients", change: func(db *plans) { db.page.Recipients = nil }, outcome: notification.NoRecipients, problem: "nobody in the directory is an active recipient of it"},
+		{name: "no routing", change: func(db *plans) { db.rules.Routing = nil }, outcome: notification.NoRouting,
+			problem: "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"},
+		{name: "no recipients", change: func(db *plans) { db.page.Recipients = nil }, outcome: notification.NoRecipients,
+			problem: "nobody in the directory is an active recipient of it"},
 		{name: "a path to nothing", change: func(db *plans) {
 			db.rules.Recipients = []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: "restaurant.id"}}
 			db.page.Recipients = nil
@@ -72,9 +78,12 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 		{name: "a domain aggregate without rules", change: func(db *plans) {
 			db.rules.Event.AggregateType = "RESERVATION"
 			db.page.Recipients = nil
-		}, outcome: notification.NoRecipients, problem: "aggregate type RESERVATION has no default recipients, and event type RESERVATION_REQUESTED has no rows in event_type_recipients"},
-		{name: "cancelled", change: func(db *plans) { db.rules.Event.CancelledBy = "evt-2" }, outcome: notification.EventCancelled, problem: "cancelled by event evt-2"},
-		{name: "cancelled, without routing", change: func(db *plans) { db.rules.Event.CancelledBy, db.rules.Routing = "evt-2", nil }, outcome: notification.EventCancelled, problem: "cancelled by event evt-2"},
+		}, outcome: notification.NoRecipients, problem: "aggregate type RESERVATION has no default recipients, and event type " +
+			"RESERVATION_REQUESTED has no rows in event_type_recipients"},
+		{name: "cancelled", change: func(db *plans) { db.rules.Event.CancelledBy = "evt-2" }, outcome: notification.EventCancelled,
+			problem: "cancelled by event evt-2"},
+		{name: "cancelled, without routing", change: func(db *plans) { db.rules.Event.CancelledBy, db.rules.Routing = "evt-2", nil },
+			outcome: notification.EventCancelled, problem: "cancelled by event evt-2"},
 		{name: "cancels another event, without routing", change: func(db *plans) { db.rules.Event.Cancels, db.rules.Routing = "evt-0", nil }},
 	}
 	for _, tt := range tests {
@@ -116,7 +125,8 @@ func TestPlanDeliveriesReportsABrokenRule(t *testing.T) {
 	t.Parallel()
 
 	db := reservation()
-	db.rules.Recipients = []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: "restaurantId"}, {EntityType: "CUSTOMER", EntityIDPath: "customer.id"}}
+	db.rules.Recipients = []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: "restaurantId"},
+		{EntityType: "CUSTOMER", EntityIDPath: "customer.id"}}
 	result := must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource}))(t)
 	require.Empty(t, result.Outcome)
 	require.Equal(t, "customer.id is not in the payload", result.Problem)
@@ -128,7 +138,8 @@ func TestPlanDeliveriesReportsABrokenRule(t *testing.T) {
 func TestPlanDeliveriesReportsSkippedPeople(t *testing.T) {
 	t.Parallel()
 
-	const doctors, ids = "2 members of RESTAURANT/5 have the user type DOCTOR, which is not in user_type", "1 member of RESTAURANT/5 of type GUEST has an id that is empty, longer than 64 bytes or not printable"
+	const doctors, ids = "2 members of RESTAURANT/5 have the user type DOCTOR, which is not in user_type",
+		"1 member of RESTAURANT/5 of type GUEST has an id that is empty, longer than 64 bytes or not printable"
 	passedOver := []notification.PassedOver{
 		{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, UserType: "DOCTOR", Count: 2},
 		{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, UserType: notification.Guest, Known: true, Count: 1},
@@ -144,7 +155,8 @@ func TestPlanDeliveriesReportsSkippedPeople(t *testing.T) {
 	m := newMeters()
 	a := planning(db)
 	require.NoError(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))
-	require.Equal(t, map[string]int64{"herald_recipients_passed_over UNKNOWN_USER_TYPE": 2, "herald_recipients_passed_over UNUSABLE_USER_ID": 1}, m.counted())
+	require.Equal(t, map[string]int64{"herald_recipients_passed_over UNKNOWN_USER_TYPE": 2,
+		"herald_recipients_passed_over UNUSABLE_USER_ID": 1}, m.counted())
 	result = must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))(t)
 	require.Equal(t, notification.NoRecipients, result.Outcome)
 	require.Equal(t, doctors+"; "+ids, result.Problem)
@@ -155,9 +167,11 @@ func TestPlanDeliveriesWithABrokenTemplate(t *testing.T) {
 	t.Parallel()
 
 	db := reservation()
-	db.rules.Templates = append(db.rules.Templates, notification.Template{EventType: "*", Channel: "EMAIL", Locale: "it", Title: "t", Body: "{{.payload.children}}"})
+	db.rules.Templates = append(db.rules.Templates,
+		notification.Template{EventType: "*", Channel: "EMAIL", Locale: "it", Title: "t", Body: "{{.payload.children}}"})
 	db.page.Recipients[0].Locale = "it"
-	require.Len(t, must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource}))(t).Batch.Deliveries, 4, "the workflow of the broken delivery gives it up")
+	require.Len(t, must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource}))(t).Batch.Deliveries, 4,
+		"the workflow of the broken delivery gives it up")
 
 	problems := map[string]string{}
 	for _, r := range db.decided {
@@ -186,7 +200,8 @@ func TestPlanDeliveriesFailure(t *testing.T) {
 	_, err = plan(db, activities.PlanInput{EventID: "evt-1", Source: "orders"})
 	requireFailure(t, err, activities.UnknownSource, false, 5*time.Second)
 
-	for _, db := range []*plans{{err: errors.New("connection reset")}, func() *plans { db := reservation(); db.later = errors.New("connection reset"); return db }()} {
+	for _, db := range []*plans{{err: errors.New("connection reset")},
+		func() *plans { db := reservation(); db.later = errors.New("connection reset"); return db }()} {
 		_, err := plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource})
 		requireFailure(t, err, "", false, 0)
 	}
@@ -208,7 +223,8 @@ func TestPlanDeliveriesOfSeveralPages(t *testing.T) {
 		Next: &notification.Cursor{UserID: "11"},
 	}, result)
 	db.page.Recipients = nil // the recipients have left
-	require.Empty(t, must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, After: *result.Next}))(t).Outcome, "an earlier page had recipients")
+	require.Empty(t, must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, After: *result.Next}))(t).Outcome,
+		"an earlier page had recipients")
 	require.Equal(t, *result.Next, db.after)
 }
 
@@ -218,7 +234,8 @@ type losing struct {
 	lost bool
 }
 
-func (l *losing) SaveLockedPlan(ctx context.Context, event notification.Event, page notification.RecipientPage, keys []notification.Throttle, decide func(notification.Used) ([]notification.DecidedRecipient, error)) error {
+func (l *losing) SaveLockedPlan(ctx context.Context, event notification.Event, page notification.RecipientPage,
+	keys []notification.Throttle, decide func(notification.Used) ([]notification.DecidedRecipient, error)) error {
 	err := l.planDatabase.SaveLockedPlan(ctx, event, page, keys, decide)
 	if !l.lost {
 		l.lost = true
@@ -234,18 +251,19 @@ func TestPlanDeliveriesTwiceKeepsMaxRecipients(t *testing.T) {
 
 	s := installation(t)
 	for i := range 103 {
-		person(t, s, "RESTAURANT_USER", fmt.Sprint(i+1), "RESTAURANT", "5", "STAFF")
+		employ(t, s, fmt.Sprint(i+1), "STAFF")
 	}
-	exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled, max_recipients) VALUES ('RESTAURANT', '5', 'EMAIL', true, 1)")
+	postgrestest.Add(t, s.Pool, postgrestest.GroupSetting{MaxRecipients: new(1)})
 	insertEvent(t, s, "RESTAURANT", "5")
 	in := activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 2}
 	db := &losing{planDatabase: planDatabaseOf(s)}
 
 	_, err := plan(db, in)
 	require.Error(t, err)
-	exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '1', 'EMAIL', false)")
-	exec(t, s, "INSERT INTO recipient (user_type, user_id, email) VALUES ('RESTAURANT_USER', '0', 'new@example.com')")
-	exec(t, s, "INSERT INTO entity_member (user_type, user_id, entity_type, entity_id, role) VALUES ('RESTAURANT_USER', '0', 'RESTAURANT', '5', 'MANAGER')")
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Preference{UserID: "1", Off: true},
+		postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "0", Email: "new@example.com"},
+		postgrestest.Member{UserID: "0", Role: "MANAGER"})
 	must(plan(db, in))(t)
 	must(plan(db, in))(t)
 
@@ -260,10 +278,12 @@ func TestPlanDeliveriesDecidesUnderTheLock(t *testing.T) {
 
 	s := installation(t)
 	exec(t, s, "UPDATE event_type_channel_routing SET throttle_window = '1 second' WHERE channel_type = 'EMAIL'")
-	person(t, s, "RESTAURANT_USER", "1", "RESTAURANT", "5", "STAFF")
+	employ(t, s, "1", "STAFF")
 	insertEvent(t, s, "RESTAURANT", "5")
-	exec(t, s, "INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body) VALUES ('evt-0', 'RESERVATION_REQUESTED', 'RESTAURANT_USER', '1', 'EMAIL', 'evt-0-staff1-EMAIL', 't', 'b')")
-	exec(t, s, "INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key, delivery_id, began_at, ends_at) SELECT 'RESTAURANT_USER', '1', 'RESERVATION_REQUESTED', 'EMAIL', '', 'evt-0-staff1-EMAIL', now(), now() + '1 second'")
+	const before, eventType = "evt-0-staff1-EMAIL", "RESERVATION_REQUESTED"
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Delivery{ID: before, EventID: "evt-0", EventType: eventType, UserType: notification.RestaurantUser, UserID: "1"},
+		postgrestest.Throttle{UserID: "1", EventType: eventType, DeliveryID: before, BeganAt: time.Now(), EndsAt: time.Now().Add(time.Second)})
 	other := postgrestest.OpenTx(t, s, "SELECT FROM throttle FOR UPDATE")
 	time.AfterFunc(1100*time.Millisecond, func() { _ = other.Rollback(context.Background()) })
 
@@ -325,7 +345,8 @@ func TestPlanDeliveriesCancelled(t *testing.T) {
 	cancel()
 	db := reservation()
 	a := planning(db)
-	_, err := runWithin[activities.PlanResult](ctx, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1})
+	_, err := runWithin[activities.PlanResult](ctx, a, a.PlanDeliveries,
+		activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1})
 	require.ErrorContains(t, err, "cancel")
 	require.Empty(t, db.decided)
 }
@@ -338,7 +359,8 @@ func TestPlanDeliveriesWithASlowTemplate(t *testing.T) {
 	db := reservation()
 	slow := strings.Repeat("{{range $.payload.many}}", 8) + strings.Repeat("{{end}}", 8)
 	db.rules.Event.Payload = []byte(`{"pax": 4, "restaurantId": 5, "many": [` + strings.TrimSuffix(strings.Repeat("1,", 100), ",") + `]}`)
-	db.rules.Templates = append(db.rules.Templates, notification.Template{EventType: "*", Channel: "EMAIL", Locale: "en", Title: "t", Body: slow})
+	db.rules.Templates = append(db.rules.Templates,
+		notification.Template{EventType: "*", Channel: "EMAIL", Locale: "en", Title: "t", Body: slow})
 	db.page.Recipients = nil
 	for i := range 50 {
 		db.page.Recipients = append(db.page.Recipients, staff(fmt.Sprint(i), "Ada"))

@@ -18,6 +18,7 @@ import (
 	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/internal/planner"
+	"herald/internal/roomtest"
 )
 
 // installation returns a database with one template, and the routing of RESERVATION_REQUESTED from
@@ -25,35 +26,45 @@ import (
 func installation(t *testing.T) *db.DB {
 	t.Helper()
 	s := postgrestest.New(t)
-	exec(t, s, `
-		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory)
-		VALUES ('RESERVATION_REQUESTED', 'WEBSOCKET', true), ('RESERVATION_REQUESTED', 'EMAIL', false),
-		       ('RESERVATION_REQUESTED', 'PUSH', false), ('RESERVATION_REQUESTED', 'SMS', false)`)
-	exec(t, s, `INSERT INTO notification_template (title, body) VALUES ('New reservation', 'Table for {{.payload.pax}}')`)
+	routes(t, s)
+	postgrestest.Add(t, s.Pool, postgrestest.Template{Title: "New reservation", Body: "Table for {{.payload.pax}}"})
 	return s
 }
 
-// person writes a recipient with every address, and as a member of an entity if role is set.
-func person(t *testing.T, s *db.DB, userType, userID, entityType, entityID, role string) {
+func routes(t *testing.T, s *db.DB) {
 	t.Helper()
-	exec(t, s, `
-		INSERT INTO recipient (user_type, user_id, name, email, phone, timezone)
-		VALUES ($1, $2, 'Ada', $2 || '@example.com', '+15005550006', 'Europe/Rome')`, userType, userID)
-	exec(t, s, `INSERT INTO recipient_device (user_type, user_id, token) VALUES ($1, $2, 'token-' || $2)`, userType, userID)
+	const eventType = "RESERVATION_REQUESTED"
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Route{EventType: eventType, Channel: notification.WebSocket, Mandatory: true}, postgrestest.Route{EventType: eventType},
+		postgrestest.Route{EventType: eventType, Channel: notification.Push}, postgrestest.Route{EventType: eventType, Channel: notification.SMS})
+}
+
+// person writes a recipient with every address, and as a member of an entity if role is set.
+func person(t *testing.T, s *db.DB, userType notification.UserType, userID, entityType, entityID, role string) {
+	t.Helper()
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Recipient{
+			UserType: userType, UserID: userID, Name: "Ada", Email: userID + "@example.com", Phone: "+15005550006", Timezone: "Europe/Rome",
+		},
+		postgrestest.Device{UserType: userType, UserID: userID, Token: "token-" + userID})
 	if role != "" {
-		exec(t, s, `INSERT INTO entity_member (user_type, user_id, entity_type, entity_id, role) VALUES ($1, $2, $3, $4, $5)`, userType, userID, entityType, entityID, role)
+		roomtest.AddMember(t, s, notification.Entity{Type: entityType, ID: entityID}, userType, userID, role)
 	}
+}
+
+// employ writes a person who works at restaurant 5.
+func employ(t *testing.T, s *db.DB, userID, role string) {
+	t.Helper()
+	person(t, s, notification.RestaurantUser, userID, "RESTAURANT", "5", role)
 }
 
 func insertEvent(t *testing.T, s *db.DB, aggregateType, aggregateID string) {
 	t.Helper()
-	exec(t, s, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
-		VALUES ('evt-1', 'RESERVATION_REQUESTED', $1, $2, '{"pax": 4}')`, aggregateType, aggregateID)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Event{Type: "RESERVATION_REQUESTED", AggregateType: aggregateType, AggregateID: aggregateID, Payload: `{"pax": 4}`})
 }
 
-// planned runs PlanDeliveries page by page, as the workflow does, and returns
-// the ids of all planned deliveries.
+// planned runs PlanDeliveries page by page, as the workflow does, and returns the deliveries' ids.
 func planned(t *testing.T, s *db.DB) []string {
 	t.Helper()
 	var after notification.Cursor
@@ -77,28 +88,29 @@ func planned(t *testing.T, s *db.DB) []string {
 func TestPlanDeliveriesWorkedExamples(t *testing.T) {
 	t.Parallel()
 
-	const quiet = `
-		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-		SELECT 'RESTAURANT_USER', '1', c, c <> 'SMS', true, $1::time, $2::time FROM unnest('{WEBSOCKET,EMAIL,PUSH,SMS}'::text[]) AS c`
+	channels := []notification.Channel{notification.WebSocket, notification.Email, notification.Push, notification.SMS}
+	quiet := func(t *testing.T, s *db.DB, from, to string) {
+		for _, c := range channels {
+			postgrestest.Add(t, s.Pool, postgrestest.Preference{UserID: "1", Channel: c, Off: c == notification.SMS, QuietStart: from, QuietEnd: to})
+		}
+	}
 	restaurant := func(t *testing.T, s *db.DB) {
-		person(t, s, "RESTAURANT_USER", "1", "RESTAURANT", "5", "STAFF")
-		exec(t, s, `
-			INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled, max_recipients)
-			SELECT 'RESTAURANT', '5', c, c <> 'SMS', 3 FROM unnest('{WEBSOCKET,EMAIL,PUSH,SMS}'::text[]) AS c`)
+		employ(t, s, "1", "STAFF")
+		for _, c := range channels {
+			postgrestest.Add(t, s.Pool, postgrestest.GroupSetting{Channel: c, Off: c == notification.SMS, MaxRecipients: new(3)})
+		}
 		insertEvent(t, s, "RESTAURANT", "5")
 	}
-	staff := func(t *testing.T, s *db.DB) {
+	three := func(t *testing.T, s *db.DB) {
 		for id, role := range map[string]string{"1": "MANAGER", "2": "CHEF", "3": "WAITER"} {
-			person(t, s, "RESTAURANT_USER", id, "RESTAURANT", "5", role)
+			employ(t, s, id, role)
+			postgrestest.Add(t, s.Pool, postgrestest.Preference{UserID: id, Channel: notification.SMS, Off: true})
 		}
-		exec(t, s, `
-			INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled)
-			SELECT 'RESTAURANT_USER', id, 'SMS', false FROM unnest('{1,2,3}'::text[]) AS id`)
 		insertEvent(t, s, "RESTAURANT", "5")
 	}
 	agency := func(t *testing.T, s *db.DB) {
-		person(t, s, "AGENCY_USER", "1", "AGENCY", "10", "AGENT")
-		exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('AGENCY', '10', 'PUSH', false)")
+		person(t, s, notification.AgencyUser, "1", "AGENCY", "10", "AGENT")
+		postgrestest.Add(t, s.Pool, postgrestest.GroupSetting{EntityType: "AGENCY", EntityID: "10", Channel: notification.Push, Off: true})
 		insertEvent(t, s, "AGENCY", "10")
 	}
 	tests := []struct {
@@ -108,41 +120,43 @@ func TestPlanDeliveriesWorkedExamples(t *testing.T) {
 		sends   int // rows of notification_channel_send; 0: not counted
 	}{
 		{name: "three members of staff: 8 messages", arrange: func(t *testing.T, s *db.DB) {
-			exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '3', 'PUSH', false)")
-			staff(t, s)
+			postgrestest.Add(t, s.Pool, postgrestest.Preference{UserID: "3", Channel: notification.Push, Off: true})
+			three(t, s)
 		}, want: []string{
 			"staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH", "staff2-WEBSOCKET", "staff2-EMAIL", "staff2-PUSH", "staff3-WEBSOCKET", "staff3-EMAIL",
 		}, sends: 5},
-		{name: "three members of staff: 9 rows and 6 sends", arrange: staff, want: []string{
-			"staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH", "staff2-WEBSOCKET", "staff2-EMAIL", "staff2-PUSH", "staff3-WEBSOCKET", "staff3-EMAIL", "staff3-PUSH",
+		{name: "three members of staff: 9 rows and 6 sends", arrange: three, want: []string{
+			"staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH", "staff2-WEBSOCKET", "staff2-EMAIL", "staff2-PUSH",
+			"staff3-WEBSOCKET", "staff3-EMAIL", "staff3-PUSH",
 		}, sends: 6},
 		{name: "staff1 by day", arrange: func(t *testing.T, s *db.DB) {
 			restaurant(t, s)
-			exec(t, s, quiet, "23:59:59.999998", "23:59:59.999999")
+			quiet(t, s, "23:59:59.999998", "23:59:59.999999")
 		}, want: []string{"staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH"}},
 		{name: "staff1 in quiet hours", arrange: func(t *testing.T, s *db.DB) {
 			restaurant(t, s)
-			exec(t, s, quiet, "00:00", "23:59:59.999999")
+			quiet(t, s, "00:00", "23:59:59.999999")
 		}, want: []string{"staff1-WEBSOCKET"}},
 		{name: "a restaurant with an SMS for managers only", arrange: func(t *testing.T, s *db.DB) {
-			person(t, s, "RESTAURANT_USER", "1", "RESTAURANT", "5", "STAFF")
-			person(t, s, "RESTAURANT_USER", "2", "RESTAURANT", "5", "MANAGER")
-			exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, allowed_roles) VALUES ('RESTAURANT', '5', 'SMS', '{MANAGER}')")
+			employ(t, s, "1", "STAFF")
+			employ(t, s, "2", "MANAGER")
+			postgrestest.Add(t, s.Pool, postgrestest.GroupSetting{Channel: notification.SMS, AllowedRoles: []string{"MANAGER"}})
 			insertEvent(t, s, "RESTAURANT", "5")
 		}, want: []string{"staff2-WEBSOCKET", "staff2-EMAIL", "staff2-PUSH", "staff2-SMS", "staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH"}},
 		{name: "an agency without push", arrange: func(t *testing.T, s *db.DB) {
 			agency(t, s)
-			person(t, s, "AGENCY_USER", "2", "AGENCY", "10", "ACCOUNTANT")
+			person(t, s, notification.AgencyUser, "2", "AGENCY", "10", "ACCOUNTANT")
 		}, want: []string{"agent1-WEBSOCKET", "agent1-EMAIL", "agent1-SMS"}},
 		{name: "an agency with its manager", arrange: func(t *testing.T, s *db.DB) {
 			agency(t, s)
-			person(t, s, "AGENCY_USER", "2", "AGENCY", "10", "AGENT")
-			person(t, s, "AGENCY_USER", "3", "AGENCY", "10", "MANAGER")
+			person(t, s, notification.AgencyUser, "2", "AGENCY", "10", "AGENT")
+			person(t, s, notification.AgencyUser, "3", "AGENCY", "10", "MANAGER")
 		}, want: []string{
-			"agent1-WEBSOCKET", "agent1-EMAIL", "agent1-SMS", "agent2-WEBSOCKET", "agent2-EMAIL", "agent2-SMS", "agent3-WEBSOCKET", "agent3-EMAIL", "agent3-SMS",
+			"agent1-WEBSOCKET", "agent1-EMAIL", "agent1-SMS", "agent2-WEBSOCKET", "agent2-EMAIL", "agent2-SMS", "agent3-WEBSOCKET",
+			"agent3-EMAIL", "agent3-SMS",
 		}},
 		{name: "a customer", arrange: func(t *testing.T, s *db.DB) {
-			person(t, s, "CUSTOMER", "42", "", "", "")
+			person(t, s, notification.Customer, "42", "", "", "")
 			insertEvent(t, s, "CUSTOMER", "42")
 		}, want: []string{"customer42-WEBSOCKET", "customer42-EMAIL", "customer42-PUSH", "customer42-SMS"}},
 	}
@@ -169,19 +183,16 @@ func TestPlanDeliveriesAsInTheOtherDesign(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, `
-		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory)
-		SELECT 'RESERVATION_REQUESTED', c, c = 'WEBSOCKET' FROM unnest('{WEBSOCKET,EMAIL,PUSH,SMS}'::text[]) AS c`)
-	person(t, s, "CUSTOMER", "42", "", "", "")
+	routes(t, s)
+	person(t, s, notification.Customer, "42", "", "", "")
 	document := must(os.ReadFile("../docs/coming-from.md"))(t)
 	statements := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllSubmatch(document, -1)
 	require.NotEmpty(t, statements)
 	for _, statement := range statements {
 		exec(t, s, string(statement[1]))
 	}
-	exec(t, s, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
-		VALUES ('evt-1', 'RESERVATION_REQUESTED', 'CUSTOMER', '42', '{"title": "New reservation", "body": "Table for 4"}')`)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Event{Type: "RESERVATION_REQUESTED", Payload: `{"title": "New reservation", "body": "Table for 4"}`})
 
 	require.Equal(t, []string{"evt-1-customer42-WEBSOCKET"}, planned(t, s))
 	require.Equal(t, "New reservation: Table for 4", get[string](t, s, "SELECT title || ': ' || body FROM notification"))
@@ -193,13 +204,11 @@ func TestPlanDeliveriesOfManyPages(t *testing.T) {
 	t.Parallel()
 
 	s := installation(t)
-	exec(t, s, `
-		INSERT INTO recipient (user_type, user_id, email)
-		SELECT 'RESTAURANT_USER', i::text, i || '@example.com' FROM generate_series(1, 250) AS i`)
-	exec(t, s, `
-		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
-		SELECT 'RESTAURANT', '5', user_type, user_id, CASE user_id WHEN '250' THEN 'MANAGER' ELSE 'STAFF' END FROM recipient`)
-	exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, max_recipients) VALUES ('RESTAURANT', '5', 'EMAIL', 150)")
+	postgrestest.AddMany(t, s.Pool, 250, postgrestest.Recipient{UserType: notification.RestaurantUser},
+		postgrestest.Expressions{"user_id": "i", "email": "i || '@example.com'"})
+	postgrestest.AddMany(t, s.Pool, 250, postgrestest.Member{},
+		postgrestest.Expressions{"user_id": "i", "role": "CASE i WHEN 250 THEN 'MANAGER' ELSE 'STAFF' END"})
+	postgrestest.Add(t, s.Pool, postgrestest.GroupSetting{MaxRecipients: new(150)})
 	insertEvent(t, s, "RESTAURANT", "5")
 
 	ids := planned(t, s)
@@ -208,7 +217,8 @@ func TestPlanDeliveriesOfManyPages(t *testing.T) {
 	require.Contains(t, ids, "evt-1-staff250-EMAIL", "managers come first")
 	require.Contains(t, ids, "evt-1-staff149-EMAIL")
 	require.NotContains(t, ids, "evt-1-staff150-EMAIL")
-	require.Equal(t, 100, get[int](t, s, "SELECT count(*) FROM notification_decision WHERE channels->>'EMAIL' = 'MAX_RECIPIENTS' AND channels->>'SMS' = 'NO_ADDRESS'"))
+	require.Equal(t, 100, get[int](t, s,
+		"SELECT count(*) FROM notification_decision WHERE channels->>'EMAIL' = 'MAX_RECIPIENTS' AND channels->>'SMS' = 'NO_ADDRESS'"))
 }
 
 // Of people with one address, only the first gets the message, on later pages too. SLACK does so by
@@ -218,34 +228,29 @@ func TestPlanDeliveriesOncePerAddress(t *testing.T) {
 
 	s := installation(t)
 	exec(t, s, "DELETE FROM event_type_channel_routing")
-	exec(t, s, `
-		INSERT INTO event_type_channel_routing (event_type, channel_type, once_per_address, throttle_window)
-		VALUES ('RESERVATION_REQUESTED', 'SLACK', NULL, NULL), ('RESERVATION_REQUESTED', 'EMAIL', true, NULL), ('RESERVATION_REQUESTED', 'SMS', NULL, '1 hour')`)
-	exec(t, s, `
-		INSERT INTO recipient (user_type, user_id, email, slack_webhook_url, phone)
-		SELECT 'RESTAURANT_USER', i::text, CASE i % 2 WHEN 0 THEN 'Desk@example.com' ELSE ' desk@EXAMPLE.com' END,
-		       'https://hooks.slack.com/services/T/B/' || CASE i WHEN 230 THEN 'other' ELSE 'team' END, '+41791234567'
-		FROM   generate_series(1, 250) AS i`)
-	exec(t, s, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', '5', user_type, user_id, 'STAFF' FROM recipient")
-	exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '1', 'EMAIL', false)")
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Route{EventType: "RESERVATION_REQUESTED", Channel: notification.Slack},
+		postgrestest.Route{EventType: "RESERVATION_REQUESTED", OncePerAddress: true},
+		postgrestest.Route{EventType: "RESERVATION_REQUESTED", Channel: notification.SMS, ThrottleWindow: time.Hour})
+	postgrestest.AddMany(t, s.Pool, 250, postgrestest.Recipient{UserType: notification.RestaurantUser, Phone: "+41791234567"},
+		postgrestest.Expressions{
+			"user_id": "i", "email": "CASE i % 2 WHEN 0 THEN 'Desk@example.com' ELSE ' desk@EXAMPLE.com' END",
+			"slack_webhook_url": "'https://hooks.slack.com/services/T/B/' || CASE i WHEN 230 THEN 'other' ELSE 'team' END",
+		})
+	postgrestest.AddMany(t, s.Pool, 250, postgrestest.Member{}, postgrestest.Expressions{"user_id": "i"})
+	postgrestest.Add(t, s.Pool, postgrestest.Preference{UserID: "1", Off: true})
 	insertEvent(t, s, "RESTAURANT", "5")
 
 	ids := planned(t, s)
 
 	require.Len(t, ids, 250+1+2)
 	require.Subset(t, ids, []string{"evt-1-staff1-SLACK", "evt-1-staff230-SLACK", "evt-1-staff2-EMAIL"})
-	require.Equal(t, 248, get[int](t, s, "SELECT count(*) FROM notification_decision WHERE channels ->> 'SLACK' = 'SAME_ADDRESS' AND channels ->> 'SMS' = 'SELECTED'"))
+	require.Equal(t, 248, get[int](t, s,
+		"SELECT count(*) FROM notification_decision WHERE channels ->> 'SLACK' = 'SAME_ADDRESS' AND channels ->> 'SMS' = 'SELECTED'"))
 	require.Equal(t, "SAME_ADDRESS", get[string](t, s, "SELECT channels ->> 'EMAIL' FROM notification_decision WHERE user_id = '250'"))
 	require.Equal(t, ids, planned(t, s), "a repeat")
 	exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '1'")
 	require.Equal(t, ids, planned(t, s), "a repeat after the first has left")
-}
-
-// get reads one value.
-func get[T any](t *testing.T, s *db.DB, query string, args ...any) (value T) {
-	t.Helper()
-	require.NoError(t, s.Pool.QueryRow(t.Context(), query, args...).Scan(&value))
-	return value
 }
 
 // planDatabase is the part of the database that planning needs.
@@ -286,7 +291,8 @@ func (p *plans) EventSetup(context.Context, string) (notification.EventSetup, er
 	return p.rules, p.err
 }
 
-func (p *plans) Recipients(_ context.Context, _ string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error) {
+func (p *plans) Recipients(_ context.Context, _ string, targets []notification.Target, after notification.Cursor,
+	limit int) (notification.RecipientPage, error) {
 	p.asked, p.after, p.limit = targets, after, limit
 	p.pages++
 	return p.page, p.later
@@ -301,7 +307,8 @@ func (p *plans) SavePlan(_ context.Context, _ notification.Event, page []notific
 	return p.later
 }
 
-func (p *plans) SaveLockedPlan(_ context.Context, _ notification.Event, _ notification.RecipientPage, _ []notification.Throttle, decide func(notification.Used) ([]notification.DecidedRecipient, error)) (err error) {
+func (p *plans) SaveLockedPlan(_ context.Context, _ notification.Event, _ notification.RecipientPage, _ []notification.Throttle,
+	decide func(notification.Used) ([]notification.DecidedRecipient, error)) (err error) {
 	p.decided, err = decide(notification.Used{})
 	return cmp.Or(err, p.later)
 }
@@ -331,7 +338,8 @@ func stored(page []notification.DecidedRecipient) []notification.Delivery {
 	var deliveries []notification.Delivery
 	for _, r := range page {
 		for _, d := range r.Deliveries {
-			deliveries = append(deliveries, notification.Delivery{DeliveryID: d.DeliveryID, Channel: d.Channel, UserType: r.UserType, UserID: r.UserID, Priority: d.Priority, Later: !d.SendAfter.IsZero()})
+			deliveries = append(deliveries, notification.Delivery{DeliveryID: d.DeliveryID, Channel: d.Channel, UserType: r.UserType,
+				UserID: r.UserID, Priority: d.Priority, Later: !d.SendAfter.IsZero()})
 		}
 	}
 	return deliveries
@@ -339,7 +347,8 @@ func stored(page []notification.DecidedRecipient) []notification.Delivery {
 
 var policies = map[notification.Channel]activities.DeliveryPolicy{
 	notification.WebSocket: {TaskQueue: "herald-websocket", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 1}},
-	notification.Email:     {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second}},
+	notification.Email: {TaskQueue: "herald-email",
+		AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second}},
 }
 
 // planOf returns a planner with the texts of tests.
@@ -364,11 +373,15 @@ func plan(db planDatabase, in activities.PlanInput) (activities.PlanResult, erro
 func reservation() *plans {
 	return &plans{
 		rules: notification.EventSetup{
-			Now:       time.Now(),
-			Event:     notification.Event{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: json.RawMessage(`{"pax": 4, "restaurantId": 5}`)},
-			Routing:   []notification.Routing{{Channel: notification.WebSocket, Mandatory: true, Strategy: notification.Immediate}, {Channel: notification.Email, Strategy: notification.Immediate}},
-			Supported: map[notification.Channel][]notification.UserType{notification.WebSocket: {notification.RestaurantUser}, notification.Email: {notification.RestaurantUser}},
-			Templates: []notification.Template{{EventType: "*", Channel: "*", Locale: "en", Title: "New reservation", Body: "Table for {{.payload.pax}}, {{.recipient.name}}"}},
+			Now: time.Now(),
+			Event: notification.Event{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5",
+				Payload: json.RawMessage(`{"pax": 4, "restaurantId": 5}`)},
+			Routing: []notification.Routing{{Channel: notification.WebSocket, Mandatory: true, Strategy: notification.Immediate},
+				{Channel: notification.Email, Strategy: notification.Immediate}},
+			Supported: map[notification.Channel][]notification.UserType{notification.WebSocket: {notification.RestaurantUser},
+				notification.Email: {notification.RestaurantUser}},
+			Templates: []notification.Template{{EventType: "*", Channel: "*", Locale: "en", Title: "New reservation",
+				Body: "Table for {{.payload.pax}}, {{.recipient.name}}"}},
 		},
 		page: notification.RecipientPage{Recipients: []notification.Recipient{staff("10", "Ada"), staff("11", "Bob")}},
 	}
@@ -376,7 +389,7 @@ func reservation() *plans {
 
 func staff(id, name string) notification.Recipient {
 	return notification.Recipient{
-		UserType: notification.RestaurantUser, Who: "staff", UserID: id, Roles: []string{"STAFF"}, Entity: notification.Entity{Type: "RESTAURANT", ID: "5"},
-		Name: name, Email: strings.ToLower(name) + "@example.com", Locale: "en",
+		UserType: notification.RestaurantUser, Who: "staff", UserID: id, Roles: []string{"STAFF"}, Name: name,
+		Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, Email: strings.ToLower(name) + "@example.com", Locale: "en",
 	}
 }

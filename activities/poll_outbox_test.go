@@ -48,7 +48,7 @@ func TestPollOutboxDuplicates(t *testing.T) {
 	t.Parallel()
 
 	s, temporal := postgrestest.New(t), &launcher{}
-	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'SUCCESS')")
+	postgrestest.Add(t, s.Pool, postgrestest.ProcessedEvent{Status: notification.ProcessedSuccess})
 	emit(t, s, 1, 2)
 	p := poll(t, event.On(s), temporal, eager)
 	await(t, s, 2, "status = 'PROCESSED'")
@@ -95,7 +95,8 @@ func TestPollOutboxLosesNothingWhileTheDatabaseIsDown(t *testing.T) {
 	p.stop(t)
 
 	require.Equal(t, 2, temporal.count("evt-1"), "the second start finds the workflow of the first")
-	require.Equal(t, map[string]int64{"herald_outbox_claims": 4, "herald_outbox_results STARTED": 2}, m.counted(), "each event is counted once")
+	require.Equal(t, map[string]int64{"herald_outbox_claims": 4, "herald_outbox_results STARTED": 2}, m.counted(),
+		"each event is counted once")
 }
 
 func endLeases(t *testing.T, s *db.DB) {
@@ -107,8 +108,10 @@ func endLeases(t *testing.T, s *db.DB) {
 func endLeasesAndEmit(t *testing.T, s *db.DB, event int) {
 	t.Helper()
 	tx := must(s.Pool.Begin(t.Context()))(t)
-	must(tx.Exec(t.Context(), "UPDATE event_outbox SET lease_until = now() - interval '1 second', error_message = NULL WHERE lease_owner IS NOT NULL"))(t)
-	must(tx.Exec(t.Context(), "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}')", fmt.Sprint("evt-", event)))(t)
+	must(tx.Exec(t.Context(),
+		"UPDATE event_outbox SET lease_until = now() - interval '1 second', error_message = NULL WHERE lease_owner IS NOT NULL"))(t)
+	postgrestest.Add(t, tx,
+		postgrestest.Event{ID: fmt.Sprint("evt-", event), Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5"})
 	require.NoError(t, tx.Commit(t.Context()))
 }
 
@@ -134,8 +137,10 @@ func TestPollOutboxWithRefusedEvents(t *testing.T) {
 		"herald_outbox_claims": 5, "herald_outbox_results STARTED": 3, "herald_outbox_results FAILED": 1, "herald_outbox_results KEPT": 1,
 	}
 	require.Eventually(t, func() bool { return maps.Equal(want, m.counted()) }, patience, time.Millisecond)
-	require.Equal(t, 1, events(t, s, "event_id = 'evt-2' AND status = 'FAILED' AND error_message = 'bad id' AND attempt_count = 1 AND lease_owner IS NULL"))
-	require.Equal(t, 1, events(t, s, "event_id = 'evt-3' AND status = 'PENDING' AND error_message = 'who knows' AND attempt_count = 1 AND lease_until > now()"))
+	require.Equal(t, 1,
+		events(t, s, "event_id = 'evt-2' AND status = 'FAILED' AND error_message = 'bad id' AND attempt_count = 1 AND lease_owner IS NULL"))
+	require.Equal(t, 1,
+		events(t, s, "event_id = 'evt-3' AND status = 'PENDING' AND error_message = 'who knows' AND attempt_count = 1 AND lease_until > now()"))
 
 	const companions = 9 // alone, evt-3 counts no claim
 	for claims := 2; claims <= 1+companions; claims++ {
@@ -320,15 +325,20 @@ func TestPollOutboxOfAService(t *testing.T) {
 	business := must(db.Open(t.Context(), source.DatabaseURL, "business"))(t)
 	t.Cleanup(business.Close)
 	exec(t, business, dialecttest.Orders("outbox"))
-	exec(t, business, `INSERT INTO outbox (aggregate_type, event_type, payload, status, created_at) SELECT 'Order', 'OrderCreated', '{}', 'NEW', now() FROM generate_series(1, 25)`)
+	exec(t, business,
+		`INSERT INTO outbox (aggregate_type, event_type, payload, status, created_at) SELECT 'Order', 'OrderCreated', '{}', 'NEW', now() `+
+			`FROM generate_series(1, 25)`)
 	table := must(dialects.Open(t.Context(), source))(t)
 	t.Cleanup(table.Close)
 	herald := postgrestest.New(t)
 
 	started := &launcher{}
-	p := poll(t, ordersOf{event.On(herald)}, started, activities.Source{Walk: &relay.Walk{Source: source, Table: table, Memory: relay.On(herald)}, Interval: 10 * time.Millisecond, BatchSize: 10})
+	p := poll(t, ordersOf{event.On(herald)}, started,
+		activities.Source{Walk: &relay.Walk{Source: source, Table: table, Memory: relay.On(herald)}, Interval: 10 * time.Millisecond,
+			BatchSize: 10})
 	await(t, herald, 25, "source = 'orders' AND status = 'PROCESSED'")
-	require.Eventually(t, func() bool { return get[int](t, business, "SELECT count(*) FROM outbox WHERE status = 'SENT'") == 25 }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return get[int](t, business, "SELECT count(*) FROM outbox WHERE status = 'SENT'") == 25 }, patience,
+		5*time.Millisecond)
 	result := p.stop(t)
 	require.Equal(t, 25, result.Sent)
 	require.Equal(t, 25, result.Started)

@@ -17,6 +17,7 @@ import (
 	"herald/activities"
 	"herald/internal/attempt"
 	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/limit"
 	"herald/internal/notification"
 )
@@ -130,13 +131,10 @@ const inGroup = activities.BatchSends / activities.BatchesAtOnce
 func withBatch(t *testing.T, n int) *db.DB {
 	t.Helper()
 	s := installation(t)
-	exec(t, s, `
-		INSERT INTO recipient (user_type, user_id, email)
-		SELECT 'CUSTOMER', i, i || '@example.com' FROM generate_series(1, $1::int) AS i`, n)
-	exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body, recipient_address)
-		SELECT 'evt-1', 'RESERVATION_REQUESTED', 'CUSTOMER', i, 'BROADCAST', '0', 'EMAIL', 'd-' || i, 'hello', 'Table for 4', i || '@example.com'
-		FROM   generate_series(1, $1::int) AS i`, n)
+	postgrestest.AddMany(t, s.Pool, n, postgrestest.Recipient{}, postgrestest.Expressions{"user_id": "i", "email": "i || '@example.com'"})
+	postgrestest.AddMany(t, s.Pool, n, postgrestest.Delivery{
+		EventType: "RESERVATION_REQUESTED", EntityType: "BROADCAST", EntityID: "0", Title: "hello", Body: "Table for 4",
+	}, postgrestest.Expressions{"user_id": "i", "delivery_id": "'d-' || i", "recipient_address": "i || '@example.com'"})
 	return s
 }
 
@@ -144,8 +142,10 @@ func withBatch(t *testing.T, n int) *db.DB {
 func batchIn(t *testing.T, s *db.DB) activities.SendBatchInput {
 	t.Helper()
 	return activities.SendBatchInput{
-		EventID: "evt-1", Channel: notification.Email, Number: 7, AttemptPolicy: activities.AttemptPolicy{Timeout: 10 * time.Second, MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2},
-		IDs: notification.IDRange{First: get[int64](t, s, "SELECT min(id) FROM notification"), Last: get[int64](t, s, "SELECT max(id) FROM notification")},
+		EventID: "evt-1", Channel: notification.Email, Number: 7, AttemptPolicy: activities.AttemptPolicy{Timeout: 10 * time.Second,
+			MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2},
+		IDs: notification.IDRange{First: get[int64](t, s, "SELECT min(id) FROM notification"),
+			Last: get[int64](t, s, "SELECT max(id) FROM notification")},
 	}
 }
 
@@ -212,19 +212,22 @@ func ids(n int) []string {
 // deliveriesBy counts deliveries by an SQL expression.
 func deliveriesBy(t *testing.T, s *db.DB, what string) map[string]int {
 	t.Helper()
-	return get[map[string]int](t, s, "SELECT coalesce(jsonb_object_agg(key, count), '{}') FROM (SELECT coalesce(("+what+")::text, '') AS key, count(*) FROM notification n LEFT JOIN delivery_attempt a USING (delivery_id) GROUP BY 1) AS counts")
+	return get[map[string]int](t, s,
+		"SELECT coalesce(jsonb_object_agg(key, count), '{}') FROM (SELECT coalesce(("+what+")::text, '') AS key, count(*) FROM "+
+			"notification n LEFT JOIN delivery_attempt a USING (delivery_id) GROUP BY 1) AS counts")
 }
 
 // deadLetters returns the deliveries with a waiting dead letter.
 func deadLetters(t *testing.T, s *db.DB) []string {
 	t.Helper()
-	return get[[]string](t, s, "SELECT coalesce(array_agg(delivery_id ORDER BY delivery_id), '{}') FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'")
+	return get[[]string](t, s,
+		"SELECT coalesce(array_agg(delivery_id ORDER BY delivery_id), '{}') FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'")
 }
 
 // scarce gives out a limited number of tokens.
 type scarce struct {
 	tokens int
-	err   error // the error after the last token
+	err    error // the error after the last token
 }
 
 func (s *scarce) TakeTokens(_ context.Context, in limit.Wanted) (limit.Taken, error) {

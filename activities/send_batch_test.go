@@ -17,6 +17,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/attempt"
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 )
 
@@ -35,7 +36,8 @@ func TestSendBatch(t *testing.T) {
 	require.ElementsMatch(t, ids(100), over.sent)
 	require.LessOrEqual(t, over.most, inGroup)
 	require.Equal(t, map[string]int{"SENT": 100}, deliveriesBy(t, s, "status"))
-	require.Equal(t, map[string]int{"true": 100}, deliveriesBy(t, s, "provider_message_id = 'sg-' || n.delivery_id AND a.attempt = 1 AND a.outcome = 'SENT'"))
+	require.Equal(t, map[string]int{"true": 100},
+		deliveriesBy(t, s, "provider_message_id = 'sg-' || n.delivery_id AND a.attempt = 1 AND a.outcome = 'SENT'"))
 
 	require.Zero(t, must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t).Sent)
 	require.Equal(t, 100, over.calls())
@@ -72,10 +74,13 @@ func TestSendBatchOutcomes(t *testing.T) {
 	require.Equal(t, "sendgrid refused: 400", get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = 'd-1'"))
 	require.Equal(t, "template 3: no such key", get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = 'd-5'"))
 	require.Equal(t, []string{"d-1", "d-5"}, deadLetters(t, s))
-	require.Equal(t, "REFUSED,BUSY,AMBIGUOUS,ACCOUNT,ERROR", get[string](t, s, "SELECT string_agg(outcome, ',' ORDER BY delivery_id) FROM delivery_attempt WHERE outcome <> 'SENT'"))
+	require.Equal(t, "REFUSED,BUSY,AMBIGUOUS,ACCOUNT,ERROR",
+		get[string](t, s, "SELECT string_agg(outcome, ',' ORDER BY delivery_id) FROM delivery_attempt WHERE outcome <> 'SENT'"))
 	require.Equal(t, map[string]int64{
-		"herald_attempts EMAIL SENT": 15, "herald_attempts EMAIL REFUSED": 1, "herald_attempts EMAIL BUSY": 1, "herald_attempts EMAIL AMBIGUOUS": 1,
-		"herald_attempts EMAIL ACCOUNT": 1, "herald_attempts EMAIL ERROR": 1, "herald_deliveries EMAIL SENT": 15, "herald_deliveries EMAIL FAILED": 2,
+		"herald_attempts EMAIL SENT": 15, "herald_attempts EMAIL REFUSED": 1, "herald_attempts EMAIL BUSY": 1,
+		"herald_attempts EMAIL AMBIGUOUS": 1,
+		"herald_attempts EMAIL ACCOUNT":   1, "herald_attempts EMAIL ERROR": 1, "herald_deliveries EMAIL SENT": 15,
+		"herald_deliveries EMAIL FAILED": 2,
 	}, m.counted())
 }
 
@@ -88,7 +93,8 @@ func TestSendBatchOverOtherChannels(t *testing.T) {
 		t.Parallel()
 
 		s := withBatch(t, 3)
-		a := &activities.Activities{Attempts: attempt.On(s), Batches: attempt.On(s), Off: map[notification.Channel]error{notification.Email: errors.New("SENDGRID_API_KEY is not set")}}
+		a := &activities.Activities{Attempts: attempt.On(s), Batches: attempt.On(s),
+			Off: map[notification.Channel]error{notification.Email: errors.New("SENDGRID_API_KEY is not set")}}
 		require.Equal(t, 3, must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t).Failed)
 		require.Equal(t, "NOT_CONFIGURED", get[string](t, s, "SELECT DISTINCT outcome FROM delivery_attempt"))
 	})
@@ -97,7 +103,9 @@ func TestSendBatchOverOtherChannels(t *testing.T) {
 
 		s := withBatch(t, 3)
 		exec(t, s, "UPDATE notification SET channel = 'SLACK'")
-		a := &activities.Activities{Attempts: attempt.On(s), Batches: attempt.On(s), Senders: map[notification.Channel]activities.Sender{notification.Slack: failing(map[string]error{"d-2": providerError(notification.Busy, 429, 0)})}}
+		a := &activities.Activities{Attempts: attempt.On(s), Batches: attempt.On(s),
+			Senders: map[notification.Channel]activities.Sender{notification.Slack: failing(map[string]error{"d-2": providerError(notification.Busy,
+				429, 0)})}}
 		in := batchIn(t, s)
 		in.Channel, in.MaxAttempts = notification.Slack, 1
 		require.Equal(t, activities.BatchProgress{Sent: 2, Failed: 1}, must(run[activities.SendBatchResult](a, a.SendBatch, in))(t).BatchProgress)
@@ -111,7 +119,8 @@ func TestSendBatchSkipsDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s, over := withBatch(t, 6), &mails{}
-	exec(t, s, "UPDATE notification SET attempt_count = 1, attempt_owner = 'another', attempt_began = now(), attempt_until = now() WHERE delivery_id = 'd-1'")
+	exec(t, s, "UPDATE notification SET attempt_count = 1, attempt_owner = 'another', attempt_began = now(), attempt_until = now() "+
+		"WHERE delivery_id = 'd-1'")
 	exec(t, s, "UPDATE notification SET status = 'CANCELLED' WHERE delivery_id = 'd-2'")
 	exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes' WHERE delivery_id IN ('d-3', 'd-4')")
 	exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '3'")
@@ -123,7 +132,8 @@ func TestSendBatchSkipsDeliveries(t *testing.T) {
 	require.Equal(t, 3, got.Sent)
 	require.True(t, got.HasRemaining)
 	require.EqualValues(t, 1, m.counted()["herald_deliveries EMAIL CANCELLED"])
-	require.Equal(t, notification.NoLongerRecipient, get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = 'd-3' AND status = 'CANCELLED'"))
+	require.Equal(t, notification.NoLongerRecipient,
+		get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = 'd-3' AND status = 'CANCELLED'"))
 }
 
 // A late batch checks quiet hours, too. It drops a delivery as CANCELLED, or leaves it to a
@@ -135,9 +145,9 @@ func TestSendBatchInQuietHours(t *testing.T) {
 		s, over := withBatch(t, 3), &mails{}
 		exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes'")
 		exec(t, s, "UPDATE event_type_channel_routing SET quiet_hours_action = $1 WHERE channel_type = 'EMAIL'", action)
-		exec(t, s, `
-			INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-			SELECT 'CUSTOMER', i, 'EMAIL', true, '00:00', '23:59:59.999999' FROM unnest(ARRAY ['1', '2']) AS i`)
+		postgrestest.AddMany(t, s.Pool, 2,
+			postgrestest.Preference{UserType: notification.Customer, QuietStart: "00:00", QuietEnd: "23:59:59.999999"},
+			postgrestest.Expressions{"user_id": "i"})
 		a := batchActivities(attempt.On(s), over)
 		in := batchIn(t, s)
 
@@ -164,13 +174,16 @@ func TestSendBatchReturnsASmallResult(t *testing.T) {
 
 	const most = 700
 	s := withBatch(t, most)
-	a := batchActivities(attempt.On(s), &mails{answer: func(context.Context, string) error { return providerError(notification.Busy, 429, 0) }})
+	a := batchActivities(attempt.On(s), &mails{answer: func(context.Context, string) error {
+		return providerError(notification.Busy, 429, 0)
+	}})
 	in := batchIn(t, s)
 
 	got := must(run[activities.SendBatchResult](a, a.SendBatch, in))(t)
 
 	require.Less(t, len(must(json.Marshal(got))(t)), 1000)
-	require.Equal(t, most, get[int](t, s, "SELECT count(*) FROM notification WHERE next_attempt_at > now()")+get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_count = 0"))
+	require.Equal(t, most, get[int](t, s, "SELECT count(*) FROM notification WHERE next_attempt_at > now()")+get[int](t, s,
+		"SELECT count(*) FROM notification WHERE attempt_count = 0"))
 }
 
 // A batch does not send deliveries that are cancelled before their group begins.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -70,7 +71,8 @@ func (r *registry) StartDeliveryAgain(_ context.Context, delivery notification.S
 func sweeping(s *db.DB, temporal *registry) *activities.Activities {
 	return &activities.Activities{
 		Sweeps: event.On(s), Expired: purge.On(s), Sweeper: temporal, Deliveries: attempt.On(s), Cancels: event.On(s), Lanes: attempt.On(s),
-		Policies: map[notification.Channel]activities.DeliveryPolicy{notification.Email: {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}}},
+		Policies: map[notification.Channel]activities.DeliveryPolicy{notification.Email: {TaskQueue: "herald-email",
+			AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}}},
 	}
 }
 
@@ -78,15 +80,13 @@ func sweeping(s *db.DB, temporal *registry) *activities.Activities {
 // each customer.
 func stick(t *testing.T, s *db.DB, id string, users ...string) {
 	t.Helper()
-	exec(t, s, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at)
-		VALUES ($1, 'T', 'RESTAURANT', 5, '{}', 'PROCESSED', now())`, id)
-	exec(t, s, "INSERT INTO processed_event (event_id, created_at) VALUES ($1, now() - interval '1 hour')", id)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Event{ID: id, AggregateType: "RESTAURANT", AggregateID: "5", Status: notification.OutboxProcessed},
+		postgrestest.ProcessedEvent{ID: id, CreatedAt: time.Now().Add(-time.Hour)})
 	for _, user := range users {
-		exec(t, s, `
-			INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, created_at)
-			VALUES ($1, 'T', 'CUSTOMER', $2, 'EMAIL', $3, 'Hello', 'You', now() - interval '1 hour')`,
-			id, user, notification.DeliveryID(id, "customer", user, notification.Email))
+		postgrestest.Add(t, s.Pool, postgrestest.Delivery{
+			ID: notification.DeliveryID(id, "customer", user, notification.Email), EventID: id, UserID: user, CreatedAt: time.Now().Add(-time.Hour),
+		})
 	}
 }
 
@@ -117,12 +117,15 @@ func TestSweepEvents(t *testing.T) {
 		{state: activities.WorkflowTerminated, want: "FAILED CANCELLED restarts 0", found: notification.Sweep{Looked: 1, Closed: 1}},
 		{state: activities.WorkflowCancelled, want: "FAILED CANCELLED restarts 0", found: notification.Sweep{Looked: 1, Closed: 1}},
 		{state: activities.WorkflowRolledBack, want: "PROCESSING restarts 1", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
-		{state: activities.WorkflowRolledBack, before: "UPDATE processed_event SET restarts = 3", want: "PROCESSING restarts 4", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
-		{before: "UPDATE event_outbox SET acknowledged_at = now()", want: "PROCESSING restarts 1", found: notification.Sweep{Looked: 1, StartedAgain: 1}, published: true},
+		{state: activities.WorkflowRolledBack, before: "UPDATE processed_event SET restarts = 3", want: "PROCESSING restarts 4",
+			found: notification.Sweep{Looked: 1, StartedAgain: 1}},
+		{before: "UPDATE event_outbox SET acknowledged_at = now()", want: "PROCESSING restarts 1",
+			found: notification.Sweep{Looked: 1, StartedAgain: 1}, published: true},
 		{before: "UPDATE processed_event SET restarts = 2", want: "PROCESSING restarts 3", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
 		{before: "UPDATE processed_event SET restarts = 3", want: "FAILED FAILED restarts 3", found: notification.Sweep{Looked: 1, Failed: 1}},
 		{before: "DELETE FROM event_outbox", want: "FAILED FAILED restarts 0", found: notification.Sweep{Looked: 1, Failed: 1}},
-		{refuse: &notification.IDTakenError{WorkflowType: "Digest"}, want: "FAILED FAILED restarts 0", found: notification.Sweep{Looked: 1, Failed: 1}},
+		{refuse: &notification.IDTakenError{WorkflowType: "Digest"}, want: "FAILED FAILED restarts 0",
+			found: notification.Sweep{Looked: 1, Failed: 1}},
 		{refuse: errors.New("who knows"), want: "PROCESSING restarts 0", found: notification.Sweep{Looked: 1}},
 	}
 	for _, tt := range tests {
@@ -136,7 +139,8 @@ func TestSweepEvents(t *testing.T) {
 
 			a, m := sweeping(s, temporal), newMeters()
 			require.Equal(t, tt.found, must(execute[notification.Sweep](newEnv(a, m.handler()), a.Sweep))(t))
-			for outcome, count := range map[string]int{"STARTED_AGAIN": tt.found.StartedAgain, "CLOSED": tt.found.Closed, "FAILED": tt.found.Failed} {
+			for outcome, count := range map[string]int{"STARTED_AGAIN": tt.found.StartedAgain, "CLOSED": tt.found.Closed,
+				"FAILED": tt.found.Failed} {
 				require.EqualValues(t, count, m.counted()["herald_sweep "+outcome], outcome)
 			}
 			require.Equal(t, tt.want, row(t, s, "evt-1"))
@@ -156,9 +160,10 @@ func TestSweepCancelsDeliveriesOfATerminatedEvent(t *testing.T) {
 	s := postgrestest.New(t)
 	stick(t, s, "evt-1", "1", "2", "3")
 	exec(t, s, "UPDATE notification SET send_after = now() + interval '1 day' WHERE user_id = '2'")
-	exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ('evt-1-customer3-EMAIL', 'r', false, 'FAILED')")
+	postgrestest.Add(t, s.Pool, postgrestest.Retry{DeliveryID: "evt-1-customer3-EMAIL"})
 	temporal := &registry{states: map[string]activities.WorkflowState{
-		"evt-1": activities.WorkflowTerminated, "evt-1-customer1-EMAIL": activities.WorkflowRunning, "evt-1-customer3-EMAIL": activities.WorkflowRunning,
+		"evt-1": activities.WorkflowTerminated, "evt-1-customer1-EMAIL": activities.WorkflowRunning,
+		"evt-1-customer3-EMAIL": activities.WorkflowRunning,
 	}}
 
 	a := sweeping(s, temporal)
@@ -183,7 +188,8 @@ func TestSweepDeliveries(t *testing.T) {
 		want       string                   // its row in the end
 		found      notification.Sweep
 	}{
-		{event: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 1}}, // the event's workflow, a page or a batch starts the delivery
+		{event: running, want: "PENDING restarts 0",
+			found: notification.Sweep{Looked: 1}}, // the event's workflow, a page or a batch starts the delivery
 		{event: closed, own: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}},
 		{event: terminated, own: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}}, // an operator retried the delivery
 		{event: closed, want: "PENDING restarts 1", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
@@ -193,10 +199,12 @@ func TestSweepDeliveries(t *testing.T) {
 		{event: closed, own: cancelled, want: "CANCELLED cancelled restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
 		{event: terminated, want: "CANCELLED terminated restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
 		{event: terminated, own: closed, want: "CANCELLED terminated restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
-		{event: closed, own: activities.WorkflowRolledBack, restarts: 3, want: "PENDING restarts 4", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
+		{event: closed, own: activities.WorkflowRolledBack, restarts: 3, want: "PENDING restarts 4",
+			found: notification.Sweep{Looked: 2, StartedAgain: 1}},
 		{event: activities.WorkflowRolledBack, want: "PENDING restarts 1", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
 		{event: closed, restarts: 3, want: "FAILED started again 3 times in vain restarts 3", found: notification.Sweep{Looked: 2, Failed: 1}},
-		{event: closed, refuse: &notification.IDTakenError{WorkflowType: "Other", TaskQueue: "q"}, want: "FAILED the id is taken by the workflow Other of task queue q restarts 0", found: notification.Sweep{Looked: 2, Failed: 1}},
+		{event: closed, refuse: &notification.IDTakenError{WorkflowType: "Other", TaskQueue: "q"},
+			want: "FAILED the id is taken by the workflow Other of task queue q restarts 0", found: notification.Sweep{Looked: 2, Failed: 1}},
 		{event: closed, refuse: errors.New("who knows"), want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}},
 	}
 	for _, tt := range tests {
@@ -272,7 +280,8 @@ func TestSweepSharesItsTime(t *testing.T) {
 	exec(t, s, "UPDATE notification SET send_after = now() + interval '1 day'")
 	stick(t, s, "lost", "1")
 	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'lost'")
-	temporal := &registry{others: activities.WorkflowRunning, states: map[string]activities.WorkflowState{"lost": activities.WorkflowCompleted, "lost-customer1-EMAIL": activities.WorkflowUnknown}}
+	temporal := &registry{others: activities.WorkflowRunning,
+		states: map[string]activities.WorkflowState{"lost": activities.WorkflowCompleted, "lost-customer1-EMAIL": activities.WorkflowUnknown}}
 	a := sweeping(s, temporal)
 	a.SweepTime = 1
 

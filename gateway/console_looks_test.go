@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/explain"
+	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/web/console"
 	"herald/internal/wiring"
@@ -21,24 +23,41 @@ func consoleOf(c *contracted) string {
 	c.t.Helper()
 	_, err := c.store.Pool.Exec(c.t.Context(), `
 		INSERT INTO delivery_count (since, channel, status, count)
-		SELECT date_bin('10 minutes', now() - h * interval '1 hour', 'epoch'), channel, status, 10 + (h * 7 + length(channel) * 5 + length(status) * 3) % 40 / divisor
-		FROM   generate_series(0, 23) h, (VALUES ('EMAIL'), ('SMS'), ('PUSH'), ('WEBSOCKET')) c (channel), (VALUES ('SENT', 1), ('DELIVERED', 2), ('FAILED', 20)) s (status, divisor)
+		SELECT date_bin('10 minutes', now() - h * interval '1 hour', 'epoch'), channel, status,
+		       10 + (h * 7 + length(channel) * 5 + length(status) * 3) % 40 / divisor
+		FROM   generate_series(0, 23) h, (VALUES ('EMAIL'), ('SMS'), ('PUSH'), ('WEBSOCKET')) c (channel),
+		       (VALUES ('SENT', 1), ('DELIVERED', 2), ('FAILED', 20)) s (status, divisor)
 		ON CONFLICT DO NOTHING;
 		UPDATE event_outbox SET created_at = now() - interval '150 minutes' WHERE status = 'PENDING';
-		INSERT INTO recipient (user_type, user_id, email, phone, timezone) VALUES ('CUSTOMER', '7', 'seven@example.com', '+12025550107', 'Europe/Rome') ON CONFLICT DO NOTHING;
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at)
-		VALUES ('evt-1', 'PROMOTION', 'CUSTOMER', '7', '{}', 'PROCESSED', now()), ('evt-2', 'RESERVATION_CONFIRMED', 'CUSTOMER', '7', '{}', 'PROCESSED', now()) ON CONFLICT DO NOTHING;
-		INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels)
-		VALUES ('evt-1', 'CUSTOMER', '7', '2026-11-21 18:00:00Z', '{"EMAIL": "SELECTED", "SMS": "QUIET_HOURS", "PUSH": "NO_ADDRESS"}'),
-		       ('evt-2', 'CUSTOMER', '7', '2026-11-20 09:30:00Z', '{"EMAIL": "SELECTED", "SMS": "SELECTED"}') ON CONFLICT DO NOTHING;
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at, delivered_at, last_error)
-		VALUES ('evt-1', 'PROMOTION', 'CUSTOMER', '7', 'EMAIL', 'evt-1-customer7-EMAIL', '', '', 'FAILED', NULL, NULL, 'sendgrid refused: 400'),
-		       ('evt-2', 'RESERVATION_CONFIRMED', 'CUSTOMER', '7', 'EMAIL', 'evt-2-customer7-EMAIL', '', '', 'DELIVERED', '2026-11-20 09:30:01Z', '2026-11-20 09:30:04Z', NULL),
-		       ('evt-2', 'RESERVATION_CONFIRMED', 'CUSTOMER', '7', 'SMS', 'evt-2-customer7-SMS', '', '', 'SENT', '2026-11-20 09:30:01Z', NULL, NULL) ON CONFLICT DO NOTHING;
 		SELECT set_config('herald.changed_by', 'inbox', true);
-		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'offers', 'PUSH', false) ON CONFLICT DO NOTHING;
+		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
+		VALUES ('CUSTOMER', '7', 'offers', 'PUSH', false) ON CONFLICT DO NOTHING;
 		UPDATE preference_change SET at = '2026-11-21 12:00:00Z' WHERE user_id = '7'`)
 	require.NoError(c.t, err)
+	const email, sms = notification.Email, notification.SMS
+	promoted := time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
+	confirmed := time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
+	postgrestest.AddMissing(c.t, c.store.Pool,
+		postgrestest.Recipient{UserID: "7", Email: "seven@example.com", Phone: "+12025550107", Timezone: "Europe/Rome"},
+		postgrestest.Event{Type: "PROMOTION", AggregateID: "7", Status: notification.OutboxProcessed},
+		postgrestest.Event{ID: "evt-2", Type: "RESERVATION_CONFIRMED", AggregateID: "7", Status: notification.OutboxProcessed},
+		postgrestest.Decisions{UserID: "7", DecidedAt: promoted, Channels: map[notification.Channel]notification.Decision{
+			email: notification.DecisionSelected, sms: notification.DecisionQuietHours, notification.Push: notification.DecisionNoAddress,
+		}},
+		postgrestest.Decisions{EventID: "evt-2", UserID: "7", DecidedAt: confirmed, Channels: map[notification.Channel]notification.Decision{
+			email: notification.DecisionSelected, sms: notification.DecisionSelected,
+		}},
+		postgrestest.Delivery{
+			ID: "evt-1-customer7-EMAIL", EventType: "PROMOTION", UserID: "7", Status: notification.Failed, LastError: "sendgrid refused: 400",
+		},
+		postgrestest.Delivery{
+			ID: "evt-2-customer7-EMAIL", EventID: "evt-2", EventType: "RESERVATION_CONFIRMED", UserID: "7",
+			Status: notification.Delivered, SentAt: confirmed.Add(time.Second), DeliveredAt: confirmed.Add(4 * time.Second),
+		},
+		postgrestest.Delivery{
+			ID: "evt-2-customer7-SMS", EventID: "evt-2", EventType: "RESERVATION_CONFIRMED", UserID: "7", Channel: sms,
+			Status: notification.Sent, SentAt: confirmed.Add(time.Second),
+		})
 	away := errors.New("Temporal is out of reach")
 	store := c.store
 	server := httptest.NewServer(console.New(console.Config{
@@ -48,7 +67,8 @@ func consoleOf(c *contracted) string {
 		},
 		Pollers: func(context.Context) (operate.Pollers, error) {
 			since := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-			return operate.Pollers{Pollers: []operate.Poller{{ID: "herald-outbox-poller-1", Source: "herald", Status: operate.PollerRunning, Since: &since}}}, nil
+			return operate.Pollers{Pollers: []operate.Poller{{ID: "herald-outbox-poller-1", Source: "herald", Status: operate.PollerRunning,
+				Since: &since}}}, nil
 		},
 		Access: console.Access{Actor: "ada@support"}, Key: []byte("key"), Logger: slog.New(slog.DiscardHandler),
 	}).Handler())

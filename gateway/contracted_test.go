@@ -19,13 +19,15 @@ import (
 	"herald/internal/config/secret"
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 	"herald/internal/receipts/receiptstest"
 	"herald/internal/tracing"
 	"herald/internal/web/signin"
 	"herald/internal/web/unsubscribe"
 )
 
-var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
+var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald",
+	HS256Secret: "a secret of the tests, long enough"}
 
 // provider signs webhook requests like the providers.
 var provider = receiptstest.New("https://herald.example.com")
@@ -72,22 +74,22 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 	store := postgrestest.New(t)
 	store.UseSecrets(secret.Address(cfg.Secret), secret.Address(""))
 	require.NoError(t, awaitDatabase(t.Context(), store))
-	_, err = store.Pool.Exec(t.Context(), `
-		INSERT INTO recipient (user_type, user_id, name) VALUES ('RESTAURANT_USER', '10', 'Giulia'), ('RESTAURANT_USER', '11', 'Marco');
-		INSERT INTO recipient_device (user_type, user_id, token) VALUES ('RESTAURANT_USER', '10', 'fcm-token-2');
-		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('RESERVATION_REQUESTED', 'EMAIL', true), ('RESERVATION_REQUESTED', 'PUSH', false);
-		INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations');
-		INSERT INTO notification_template (title, body) VALUES ('Title', 'Body');
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-written', 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{"note": null}'),
-		       ('evt-unrouted', 'NEWS', 'RESTAURANT', '5', '{}')`)
-	require.NoError(t, err)
+	const requested = "RESERVATION_REQUESTED"
+	postgrestest.Add(t, store.Pool,
+		postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "10", Name: "Giulia"},
+		postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "11", Name: "Marco"}, postgrestest.Device{Token: "fcm-token-2"},
+		postgrestest.Route{EventType: requested, Mandatory: true}, postgrestest.Route{EventType: requested, Channel: notification.Push},
+		postgrestest.Category{EventType: requested, Category: "reservations"}, postgrestest.Template{Title: "Title", Body: "Body"},
+		postgrestest.Event{ID: "evt-written", Type: requested, AggregateType: "RESTAURANT", AggregateID: "5", Payload: `{"note": null}`},
+		postgrestest.Event{ID: "evt-unrouted", Type: "NEWS", AggregateType: "RESTAURANT", AggregateID: "5"})
 	metrics, err := newMetrics()
 	require.NoError(t, err)
 	traces, err := tracing.Start(t.Context(), cfg.traces, "herald-gateway", "")
 	require.NoError(t, err)
 	served, err := newRooms(cfg, store, store, metrics, traces)
 	require.NoError(t, err)
-	served.gate.Shares, served.ingest.Shares, served.unsubscribe.Enter = signin.NewShares(share), signin.NewShares(share), signin.NewShares(share).Enter
+	served.gate.Shares, served.ingest.Shares = signin.NewShares(share), signin.NewShares(share)
+	served.unsubscribe.Enter = signin.NewShares(share).Enter
 	t.Cleanup(func() { _ = served.hub.Drain(context.Background()) })
 	c := &contracted{Server: httptest.NewServer(served.handler()), t: t, store: store}
 	t.Cleanup(c.Close)
@@ -100,11 +102,11 @@ func (c *contracted) notify(userID string, count int) []int64 {
 	ids := make([]int64, count)
 	for i := range ids {
 		event := fmt.Sprint("evt-", i)
-		err := c.store.Pool.QueryRow(c.t.Context(), `
-			INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, url, status, attempt_count, sent_at, available_at)
-			VALUES ($1, 'RESERVATION_REQUESTED', 'c-1', 'RESTAURANT_USER', $2, 'WEBSOCKET', $1 || '-staff' || $2 || '-WEBSOCKET', 'Title', 'Body', '/orders/7', 'SENT', 1, now(), now())
-			RETURNING id`, event, userID).Scan(&ids[i])
-		require.NoError(c.t, err)
+		ids[i] = postgrestest.AddDelivery(c.t, c.store.Pool, postgrestest.Delivery{
+			ID: event + "-staff" + userID + "-WEBSOCKET", EventID: event, EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
+			UserType: notification.RestaurantUser, UserID: userID, Channel: notification.WebSocket, Title: "Title", Body: "Body", URL: "/orders/7",
+			Status: notification.Sent, Attempts: 1, AvailableAt: time.Now(),
+		}, nil)
 	}
 	return ids
 }
@@ -152,7 +154,8 @@ func token(t testing.TB, userID string) string {
 func producerToken(t testing.TB, eventType string) string {
 	t.Helper()
 	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
-		"iss": signInSettings.Issuer, "aud": "herald-events", "sub": "orders", "events": []string{eventType}, "exp": time.Now().Add(time.Hour).Unix(),
+		"iss": signInSettings.Issuer, "aud": "herald-events", "sub": "orders", "events": []string{eventType},
+		"exp": time.Now().Add(time.Hour).Unix(),
 	}).SignedString([]byte(signInSettings.HS256Secret))
 	require.NoError(t, err)
 	return signed
@@ -161,7 +164,8 @@ func producerToken(t testing.TB, eventType string) string {
 func tokenOfNamed(t testing.TB, userID, name string) string {
 	t.Helper()
 	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
-		"iss": signInSettings.Issuer, "aud": signInSettings.Audience, "user_type": "RESTAURANT_USER", "sub": userID, "name": name, "exp": time.Now().Add(time.Hour).Unix(),
+		"iss": signInSettings.Issuer, "aud": signInSettings.Audience, "user_type": "RESTAURANT_USER", "sub": userID, "name": name,
+		"exp": time.Now().Add(time.Hour).Unix(),
 	}).SignedString([]byte(signInSettings.HS256Secret))
 	require.NoError(t, err)
 	return signed

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/planner"
 )
 
@@ -79,7 +80,7 @@ func TestIngestCancelsOwnTypes(t *testing.T) {
 	t.Parallel()
 
 	c := newContracted(t)
-	c.exec(t, `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'EMAIL')`)
+	postgrestest.Add(t, c.store.Pool, postgrestest.Route{EventType: "NEWS"})
 	all, one := producerToken(t, "*"), producerToken(t, "RESERVATION_REQUESTED")
 	cancelledBy := func(id string) (by string) {
 		setup, err := planner.On(c.store).EventSetup(t.Context(), id)
@@ -120,10 +121,8 @@ func TestIngestJudgesTheLocalesInUse(t *testing.T) {
 	t.Parallel()
 
 	c, all := newContracted(t), producerToken(t, "*")
-	c.exec(t, `
-		DELETE FROM recipient; DELETE FROM notification_template;
-		INSERT INTO recipient (user_type, user_id, locale) VALUES ('CUSTOMER', '1', 'it');
-		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'EMAIL')`)
+	c.exec(t, "DELETE FROM recipient; DELETE FROM notification_template")
+	postgrestest.Add(t, c.store.Pool, postgrestest.Recipient{Locale: "it"}, postgrestest.Route{EventType: "NEWS"})
 	tries := 0
 	post := func() (int, string) {
 		tries++
@@ -133,14 +132,16 @@ func TestIngestJudgesTheLocalesInUse(t *testing.T) {
 	status, problems := post()
 	require.Equal(t, 422, status)
 	require.Contains(t, problems, "EMAIL: no template for NEWS/EMAIL/it")
-	c.exec(t, `INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('NEWS', '*', 'it', 'Novità', '{{.payload.a}}')`)
+	postgrestest.Add(t, c.store.Pool, postgrestest.Template{EventType: "NEWS", Locale: "it", Title: "Novità", Body: "{{.payload.a}}"})
 	status, problems = post()
 	require.Equal(t, 201, status, problems)
-	c.exec(t, `UPDATE notification_template SET body = '{{.payload.b}}'; INSERT INTO recipient (user_type, user_id, locale) VALUES ('CUSTOMER', '2', 'de')`)
+	c.exec(t, "UPDATE notification_template SET body = '{{.payload.b}}'")
+	postgrestest.Add(t, c.store.Pool, postgrestest.Recipient{UserID: "2", Locale: "de"})
 	require.Eventually(t, func() bool { status, problems = post(); return status == 422 }, time.Minute, 100*time.Millisecond)
 	require.Contains(t, problems, "NEWS/*/it")
 	require.Contains(t, problems, "no template for NEWS/EMAIL/de")
-	c.exec(t, `UPDATE notification_template SET body = 'b'; INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('NEWS', '*', 'en', 'News', 'News')`)
+	c.exec(t, "UPDATE notification_template SET body = 'b'")
+	postgrestest.Add(t, c.store.Pool, postgrestest.Template{EventType: "NEWS", Title: "News", Body: "News"})
 	status, problems = post()
 	require.Equal(t, 201, status, problems)
 }

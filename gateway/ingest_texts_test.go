@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 )
 
 // A producer hears what its payload would do to the event's texts and times: a number that does not fit
@@ -14,10 +17,15 @@ func TestIngestOfUnfitPayloads(t *testing.T) {
 	t.Parallel()
 
 	c, token := newContracted(t), producerToken(t, "*")
-	_, err := c.store.Pool.Exec(t.Context(), `
-		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('REMINDER', 'EMAIL', 'DELAYED', 'at');
-		INSERT INTO notification_template (event_type, channel, title, body) VALUES ('REMINDER', 'EMAIL', '{{printf "%.2f" .payload.total}}', '<a href="{{.payload.link}}">{{if gt .payload.total 10}}much{{end}}</a>')`)
-	require.NoError(t, err)
+	postgrestest.Add(t, c.store.Pool,
+		postgrestest.Route{EventType: "REMINDER", Strategy: notification.Delayed, SendAtPath: "at"},
+		postgrestest.Template{
+			EventType: "REMINDER", Channel: notification.Email, Title: `{{printf "%.2f" .payload.total}}`,
+			Body: `<a href="{{.payload.link}}">{{if gt .payload.total 10}}much{{end}}</a>`,
+		})
+	const noZone = "EMAIL: send_at_path: at is not a time with a zone"
+	const noNumber = `EMAIL: template REMINDER/EMAIL/en: title: key "total" does not fit the format of its printf`
+	const noPath = "EMAIL: send_at_path: at is not in the payload"
 	const link = "template REMINDER/EMAIL/en: body: key \"link\" is not a link that is allowed"
 	n := 0
 	for payload, want := range map[string]string{
@@ -25,16 +33,17 @@ func TestIngestOfUnfitPayloads(t *testing.T) {
 		`{"total":12.5,"link":"tel:+41791234567","at":"2026-12-24T18:00:00+01:00[Europe/Rome]"}`:   "",
 		`{"total":1e3,"link":"/orders/7","at":"2026-12-24 18:00:00+01"}`:                           "",
 		`{"total":9223372036854775808,"link":"cid:logo","at":1798135200000}`:                       "",
-		`{"total":12,"link":"https://shop.example","at":"2026-12-24T18:00:00"}`:                    "EMAIL: send_at_path: at is not a time with a zone",
-		`{"total":12,"link":"https://shop.example","at":20261224}`:                                 "EMAIL: send_at_path: at is not a time with a zone",
-		`{"total":12,"link":"https://shop.example"}`:                                               "EMAIL: send_at_path: at is not in the payload",
-		`{"total":"12","link":"https://shop.example","at":1798135200}`:                             `EMAIL: template REMINDER/EMAIL/en: title: key "total" does not fit the format of its printf`,
+		`{"total":12,"link":"https://shop.example","at":"2026-12-24T18:00:00"}`:                    noZone,
+		`{"total":12,"link":"https://shop.example","at":20261224}`:                                 noZone,
+		`{"total":12,"link":"https://shop.example"}`:                                               noPath,
+		`{"total":"12","link":"https://shop.example","at":1798135200}`:                             noNumber,
 		`{"total":12,"link":"otherapp://x","at":"1798135200"}`:                                     "EMAIL: " + link,
 		`{"total":12,"link":"javascript:alert(1)","at":1798135200}`:                                "EMAIL: " + link,
 		`{"total":12,"link":"https://shop.example","at":"2026-12-24T18:00:00Z","more":"50%!d(x)"}`: "",
 	} {
 		n++
-		body := fmt.Sprintf(`{"event_id":"unfit-%d","event_type":"REMINDER","aggregate_type":"CUSTOMER","aggregate_id":42,"payload":%s}`, n, payload)
+		body := fmt.Sprintf(`{"event_id":"unfit-%d","event_type":"REMINDER","aggregate_type":"CUSTOMER","aggregate_id":42,"payload":%s}`, n,
+			payload)
 		_, answer, text := c.do(t, request{method: "POST", path: "/api/events", token: token, body: body})
 		if want == "" {
 			require.Equal(t, 201, answer.StatusCode, "%s: %s", payload, text)
@@ -54,16 +63,21 @@ func TestIngestOfLargeIDs(t *testing.T) {
 	t.Parallel()
 
 	c, token := newContracted(t), producerToken(t, "*")
-	for id, want := range map[string]string{"653247040368672768": "653247040368672768", "18446744073709551615": "18446744073709551615", `"0042"`: "0042", "-7": "-7"} {
-		body := fmt.Sprintf(`{"event_id":%q,"event_type":"RESERVATION_REQUESTED","aggregate_type":"CUSTOMER","aggregate_id":%s,"payload":{"id":%s}}`, "large"+want, id, id)
+	for id, want := range map[string]string{"653247040368672768": "653247040368672768", "18446744073709551615": "18446744073709551615",
+		`"0042"`: "0042", "-7": "-7"} {
+		body := fmt.Sprintf(`{"event_id":%q,"event_type":"RESERVATION_REQUESTED","aggregate_type":"CUSTOMER","aggregate_id":%s,`+
+			`"payload":{"id":%s}}`,
+			"large"+want, id, id)
 		_, answer, text := c.do(t, request{method: "POST", path: "/api/events", token: token, body: body})
 		require.Equal(t, 201, answer.StatusCode, "%s: %s", id, text)
 		var stored string
-		require.NoError(t, c.store.Pool.QueryRow(t.Context(), "SELECT aggregate_id || ' ' || (payload ->> 'id') FROM event_outbox WHERE event_id = $1", "large"+want).Scan(&stored))
+		require.NoError(t, c.store.Pool.QueryRow(t.Context(),
+			"SELECT aggregate_id || ' ' || (payload ->> 'id') FROM event_outbox WHERE event_id = $1", "large"+want).Scan(&stored))
 		require.Equal(t, want+" "+want, stored)
 	}
 	for _, id := range []string{"1.5", "1e3", "{}"} {
-		body := fmt.Sprintf(`{"event_id":"no-id","event_type":"RESERVATION_REQUESTED","aggregate_type":"CUSTOMER","aggregate_id":%s,"payload":{}}`, id)
+		body := fmt.Sprintf(`{"event_id":"no-id","event_type":"RESERVATION_REQUESTED","aggregate_type":"CUSTOMER","aggregate_id":%s,`+
+			`"payload":{}}`, id)
 		_, answer, text := c.do(t, request{method: "POST", path: "/api/events", token: token, body: body})
 		require.Equal(t, 400, answer.StatusCode, "%s: %s", id, text)
 	}

@@ -27,6 +27,7 @@ import (
 	"golang.org/x/image/font/gofont/gobold"
 	"golang.org/x/image/font/gofont/goregular"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/tools/sandbox"
 )
@@ -68,7 +69,8 @@ func TestLooks(t *testing.T) {
 			}
 		}
 	}
-	offers := unsubscribing.Over(notification.Email)(notification.Message{UserType: notification.RestaurantUser, UserID: "10", Category: "special-offers"})
+	offers := unsubscribing.Over(notification.Email)(notification.Message{UserType: notification.RestaurantUser, UserID: "10",
+		Category: "special-offers"})
 	box := sandboxOf(t)
 	page := func(address string) func(*tab) { return func(tab *tab) { tab.open(address) } }
 	tests := []struct {
@@ -113,20 +115,26 @@ func TestLooks(t *testing.T) {
 func (c *contracted) furnish() {
 	c.t.Helper()
 	_, err := c.store.Pool.Exec(c.t.Context(), `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, url, status, attempt_count, sent_at, available_at, read_at)
-		SELECT 'look-' || n, types[n % 4 + 1], 'RESTAURANT_USER', '10', 'WEBSOCKET', 'look-' || n, titles[n % 4 + 1], bodies[n % 4 + 1], CASE n % 4 WHEN 0 THEN '/reservations/7' END, 'SENT', 1, now(), now() - n * interval '7 minutes',
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, url,
+		                          status, attempt_count, sent_at, available_at, read_at)
+		SELECT 'look-' || n, types[n % 4 + 1], 'RESTAURANT_USER', '10', 'WEBSOCKET', 'look-' || n, titles[n % 4 + 1], bodies[n % 4 + 1],
+		       CASE n % 4 WHEN 0 THEN '/reservations/7' END, 'SENT', 1, now(), now() - n * interval '7 minutes',
 		       CASE WHEN n IN (2, 3, 5) THEN now() END
 		FROM   generate_series(0, 17) AS n,
 		       (SELECT ARRAY['RESERVATION_REQUESTED', 'RESERVATION_CANCELLED', 'TABLE_READY', 'OFFER_MADE'],
 		               ARRAY['New reservation', 'Reservation cancelled', 'Table 12 is ready', 'Offer: 15% on weekdays'],
-		               ARRAY['Ada Brooks, 2 people, 21 December at 20:00. A window seat, please.', 'Tom Wright, 4 people, 19 December at 19:30.', 'The guests wait at the bar.',
+		               ARRAY['Ada Brooks, 2 people, 21 December at 20:00. A window seat, please.',
+		               'Tom Wright, 4 people, 19 December at 19:30.', 'The guests wait at the bar.',
 		                     'A longer text, which says all that there is to say about the offer, and then some more: it runs over several lines on every device, and the page shows three of them until somebody opens it. '
-		                     || 'The rest is here, for people who want to read all of it, down to averyveryveryverylongwordwithoutaspace.']) AS words (types, titles, bodies);
-		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-		VALUES ('RESTAURANT_USER', '10', 'PUSH', true, true, '22:00', '08:00'), ('RESTAURANT_USER', '10', 'SMS', false, false, NULL, NULL);
-		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'WEBSOCKET'), ('RESERVATION_REQUESTED', 'SMS'), ('SPECIAL_OFFER', 'EMAIL'), ('SPECIAL_OFFER', 'PUSH');
-		INSERT INTO event_category (event_type, category) VALUES ('SPECIAL_OFFER', 'special-offers')`)
+		                     || 'The rest is here, for people who want to read all of it, down to averyveryveryverylongwordwithoutaspace.']) AS words (types, titles, bodies)`)
 	require.NoError(c.t, err)
+	postgrestest.Add(c.t, c.store.Pool,
+		postgrestest.Preference{Channel: notification.Push, QuietStart: "22:00", QuietEnd: "08:00"},
+		postgrestest.Preference{Channel: notification.SMS, Off: true},
+		postgrestest.Route{EventType: "RESERVATION_REQUESTED", Channel: notification.WebSocket},
+		postgrestest.Route{EventType: "RESERVATION_REQUESTED", Channel: notification.SMS},
+		postgrestest.Route{EventType: "SPECIAL_OFFER"}, postgrestest.Route{EventType: "SPECIAL_OFFER", Channel: notification.Push},
+		postgrestest.Category{EventType: "SPECIAL_OFFER", Category: "special-offers"})
 }
 
 // sandboxOf returns the URL of a sandbox that has received messages and simulates a fault. Its page
@@ -137,10 +145,18 @@ func sandboxOf(t *testing.T) string {
 	ledger := filepath.Join(t.TempDir(), "ledger.ndjson")
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	entries := []sandbox.Entry{
-		{Channel: "EMAIL", DeliveryID: "evt-1-customer43-EMAIL", Recipient: "ada.brooks@example.com", Title: "Reservation confirmed", Body: `<p style="padding: 4em; background: #c7d7fe"><span style="font-size: 0">See you on 21 December at 20:00, in the Trattoria by the river. The kitchen closes at 22:00.</span></p>`, Text: "See you on 21 December at 20:00, in the Trattoria by the river.\n\nThe kitchen closes at 22:00.", Status: 202, Accepted: true, Unsubscribe: "https://herald.example.com/unsubscribe?token=1.x"},
-		{Channel: "SMS", DeliveryID: "evt-1-customer45-SMS", Recipient: "+393401234567", Body: "Reservation confirmed: 21 December at 20:00.", Status: 400},
-		{Channel: "PUSH", DeliveryID: "evt-2-staff10-PUSH", Recipient: "device-token-0000000000000000000000000000000000000000000000000000000000000000", Title: "New reservation", Body: "Ada Brooks, 2 people", Status: 200, Accepted: true},
-		{Channel: "SLACK", DeliveryID: "evt-2-staff11-SLACK", Recipient: "/services/T00/B00/x", Body: "New reservation: Ada Brooks", Accepted: true},
+		{Channel: "EMAIL", DeliveryID: "evt-1-customer43-EMAIL", Recipient: "ada.brooks@example.com", Title: "Reservation confirmed",
+			Body: `<p style="padding: 4em; background: #c7d7fe"><span style="font-size: 0">See you on 21 December at 20:00, in the Trattoria ` +
+				`by the river. The kitchen closes at 22:00.</span></p>`,
+			Text: "See you on 21 December at 20:00, in the Trattoria by the river.\n\nThe kitchen closes at 22:00.", Status: 202, Accepted: true,
+			Unsubscribe: "https://herald.example.com/unsubscribe?token=1.x"},
+		{Channel: "SMS", DeliveryID: "evt-1-customer45-SMS", Recipient: "+393401234567",
+			Body: "Reservation confirmed: 21 December at 20:00.", Status: 400},
+		{Channel: "PUSH", DeliveryID: "evt-2-staff10-PUSH",
+			Recipient: "device-token-0000000000000000000000000000000000000000000000000000000000000000", Title: "New reservation",
+			Body: "Ada Brooks, 2 people", Status: 200, Accepted: true},
+		{Channel: "SLACK", DeliveryID: "evt-2-staff11-SLACK", Recipient: "/services/T00/B00/x", Body: "New reservation: Ada Brooks",
+			Accepted: true},
 		{Channel: "SMS", DeliveryID: "evt-3-customer46-SMS", Recipient: "+81312345678", Body: "Your table is ready."},
 	}
 	var lines strings.Builder
@@ -149,11 +165,13 @@ func sandboxOf(t *testing.T) string {
 		require.NoError(t, json.NewEncoder(&lines).Encode(entry))
 	}
 	require.NoError(t, os.WriteFile(ledger, []byte(lines.String()), 0o600))
-	box, err := sandbox.New(sandbox.Config{Ledger: ledger, Gateway: "http://127.0.0.1:1", Receipts: `{"delay":"300ms","twice":true,"rate":0.5}`})
+	box, err := sandbox.New(sandbox.Config{Ledger: ledger, Gateway: "http://127.0.0.1:1",
+		Receipts: `{"delay":"300ms","twice":true,"rate":0.5}`})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = box.Close() })
 	answer := httptest.NewRecorder()
-	box.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/faults/SMS", strings.NewReader(`{"status":503,"rate":0.3,"retry_after":"2s"}`)))
+	box.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/faults/SMS",
+		strings.NewReader(`{"status":503,"rate":0.3,"retry_after":"2s"}`)))
 	require.Less(t, answer.Code, 300, answer.Body)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/script.js" {
@@ -176,7 +194,8 @@ func newTab(t *testing.T) *tab {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	ctx, end := chromedp.NewContext(ctx, chromedp.WithAllocatorOptions(chromedp.NoSandbox, chromedp.Env("LANGUAGE=en_US", "LANG=en_US.UTF-8", "LC_ALL=")))
+	ctx, end := chromedp.NewContext(ctx,
+		chromedp.WithAllocatorOptions(chromedp.NoSandbox, chromedp.Env("LANGUAGE=en_US", "LANG=en_US.UTF-8", "LC_ALL=")))
 	t.Cleanup(end)
 	return &tab{t, ctx}
 }
