@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -22,11 +24,11 @@ func TestThrottlesAndCaps(t *testing.T) {
 	s := newSystem(t, append(crashTimeouts, "SMS_MAX_ATTEMPTS=100", "EMAIL_MAX_ATTEMPTS=100")...)
 	s.configure("docs/amount.md")
 	s.customers(owners)
-	s.exec(`INSERT INTO event_category (event_type, category) VALUES ('OFFER', 'offers')`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('OFFER', 'SMS', false), ('CODE', 'SMS', true), ('NEWS', 'EMAIL', false)`)
+	s.fill(
+		postgrestest.Category{EventType: "OFFER"}, postgrestest.Route{EventType: "OFFER", Channel: notification.SMS},
+		postgrestest.Route{EventType: "CODE", Channel: notification.SMS, Mandatory: true}, postgrestest.Route{EventType: "NEWS"})
 	s.exec(`UPDATE frequency_cap SET spacing = NULL`)
-	s.exec(`INSERT INTO frequency_cap (channel_type, at_most, per, action) VALUES ('EMAIL', 2, '4 seconds', 'DEFER')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('Hello', 'Hello')`)
+	s.fill(postgrestest.Cap{AtMost: 2, Per: 4 * time.Second, Action: notification.Defer}, postgrestest.Template{Title: "Hello", Body: "Hello"})
 	w, other := s.startAll(loadWorker...), s.startWorker(loadWorker...)
 	s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
 	        SELECT $1 || '-alarm-' || n, 'SENSOR_ALARM', 'CUSTOMER', (n % $3 + 1)::text, jsonb_build_object('sensorId', n / $3 % $4)
@@ -50,7 +52,8 @@ func TestThrottlesAndCaps(t *testing.T) {
 	require.Equal(t, offers-len(offered), s.count(`SELECT count(*) FROM notification_decision d LEFT JOIN notification n USING (event_id)
 		WHERE n.last_error = 'CAPPED' AND n.status = 'CANCELLED' OR d.channels = '{"SMS": "CAPPED"}'`), "all others are CAPPED")
 	require.Equal(t, news, s.count(`SELECT count(*) FROM notification WHERE event_type = 'NEWS' AND status = 'SENT'`))
-	require.Zero(t, s.count(`SELECT count(*) FROM counted_message a WHERE a.channel_type = 'EMAIL' AND (SELECT count(*) FROM counted_message b WHERE b.channel_type = 'EMAIL' AND b.at >= a.at AND b.at < a.at + interval '4 seconds') > 2`))
+	require.Zero(t, s.count(`SELECT count(*) FROM counted_message a WHERE a.channel_type = 'EMAIL' AND (SELECT count(*) `+
+		`FROM counted_message b WHERE b.channel_type = 'EMAIL' AND b.at >= a.at AND b.at < a.at + interval '4 seconds') > 2`))
 	s.explainsThrottle(rang[0])
 	s.explainsCap()
 }
@@ -73,7 +76,8 @@ func (s *system) requireSent(deliveries []string, others int) {
 func (s *system) explainsThrottle(sent string) {
 	stopped := s.deliveries(`SELECT event_id FROM notification_decision WHERE throttled_by ->> 'SMS' = '` + sent + `' LIMIT 1`)[0]
 	owner := fmt.Sprint("customer/", s.count(`SELECT user_id::int FROM notification WHERE delivery_id = $1`, sent))
-	require.Contains(s.t, s.starter("delivery", "why", "--event", stopped, "--recipient", owner, "--channel", "sms"), "within throttle_window: "+sent)
+	require.Contains(s.t, s.starter("delivery", "why", "--event", stopped, "--recipient", owner, "--channel", "sms"),
+		"within throttle_window: "+sent)
 	require.Contains(s.t, s.starter("why", "--recipient", owner, "-o", "json"), sent+" went before")
 	require.Contains(s.t, s.starter("event", "show", stopped), "THROTTLED")
 
@@ -89,9 +93,11 @@ func (s *system) explainsCap() {
 	s.burst("-code", "CODE", 1)
 	s.awaitCount(1, `SELECT count(*) FROM notification WHERE event_type = 'CODE' AND status = 'SENT'`)
 	late := s.name + "-late"
-	s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'OFFER', 'CUSTOMER', '1', '{}')`, late)
+	s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) `+
+		`VALUES ($1, 'OFFER', 'CUSTOMER', '1', '{}')`, late)
 	s.awaitCount(1, `SELECT count(*) FROM notification_decision WHERE event_id = $1 AND channels = '{"SMS": "CAPPED"}'`, late)
-	require.Contains(s.t, s.starter("delivery", "why", "--event", late, "--recipient", "customer/1", "--channel", "sms"), "at most 3 in "+(7*24*time.Hour).String()+" of category offers: there is no room")
+	require.Contains(s.t, s.starter("delivery", "why", "--event", late, "--recipient", "customer/1", "--channel", "sms"),
+		"at most 3 in "+(7*24*time.Hour).String()+" of category offers: there is no room")
 	require.Contains(s.t, s.starter("event", "simulate", "--event", late), "CAPPED")
 }
 
@@ -102,7 +108,7 @@ func TestDigestTimesAndApproval(t *testing.T) {
 	s := newSystem(t, append(crashTimeouts, "EMAIL_MAX_ATTEMPTS=100")...)
 	s.configure("docs/amount.md")
 	s.customers(promoted)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'Hello')`)
+	s.fill(postgrestest.Template{Title: "News", Body: "Hello"})
 	w, other := s.startAll(mailWorker...), s.startWorker(mailWorker...)
 	w = s.writesComments(w)
 	require.NoError(t, other.stop(), "%s", other.output)
@@ -124,18 +130,24 @@ func (s *system) writesComments(w *worker) *worker {
 	// seconds. For customer 2, at UTC-12, it comes two hours later. Customer 3 chose a time that comes
 	// in 90 seconds.
 	s.exec(`UPDATE event_type_channel_routing SET digest_window = '1 hour' WHERE event_type = 'NEW_COMMENT'`)
-	s.exec(`UPDATE event_type_channel_routing SET digest_days = NULL, digest_at = (now() AT TIME ZONE 'Pacific/Kiritimati' + interval '90 seconds')::time WHERE event_type = 'NEW_REVIEW'`)
-	s.exec(`UPDATE recipient SET timezone = (ARRAY['Pacific/Kiritimati', 'Etc/GMT+12', 'Asia/Kathmandu'])[user_id::int] WHERE user_id::int <= $1`, digested)
-	s.exec(`INSERT INTO user_settings (user_type, user_id, digest_at) VALUES ('CUSTOMER', '3', (now() AT TIME ZONE 'Asia/Kathmandu' + interval '90 seconds')::time)`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('NEW_REVIEW.digest', 'Your reviews', '{{len .Items}} reviews')`)
+	s.exec(`UPDATE event_type_channel_routing SET digest_days = NULL, digest_at = (now() AT TIME ZONE 'Pacific/Kiritimati' + interval ` +
+		`'90 seconds')::time WHERE event_type = 'NEW_REVIEW'`)
+	s.exec(`UPDATE recipient SET timezone = (ARRAY['Pacific/Kiritimati', 'Etc/GMT+12', 'Asia/Kathmandu'])[user_id::int] `+
+		`WHERE user_id::int <= $1`, digested)
+	s.fillMany(1, postgrestest.UserSettings{UserType: notification.Customer, UserID: "3"},
+		postgrestest.Expressions{"digest_at": "(now() AT TIME ZONE 'Asia/Kathmandu' + interval '90 seconds')::time"})
+	s.fill(postgrestest.Template{EventType: "NEW_REVIEW.digest", Title: "Your reviews", Body: "{{len .Items}} reviews"})
 	s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
 	        SELECT $1 || '-' || type || n, type, 'CUSTOMER', (n % $4 + 1)::text, '{}'
-	        FROM  (VALUES ('NEW_COMMENT', $2::int), ('NEW_REVIEW', $3::int)) AS t (type, many), generate_series(1, many) n`, s.name, comments, reviews, digested)
+	        FROM  (VALUES ('NEW_COMMENT', $2::int), ('NEW_REVIEW', $3::int)) AS t (type, many), generate_series(1, many) n`,
+		s.name, comments, reviews, digested)
 	w = s.killWhile(w, `SELECT count(*) FROM notification`, 8, 28)
 	s.awaitCount(comments+reviews, `SELECT count(*) FROM notification`)
 
-	s.awaitCount(digested, `SELECT count(*) FROM notification WHERE event_type = 'NEW_COMMENT' AND status = 'SENT' AND digest_id IS NULL AND strategy = 'IMMEDIATE'`)
-	require.Equal(s.t, digested, s.count(`SELECT count(DISTINCT user_id) FROM notification WHERE event_type = 'NEW_COMMENT' AND strategy = 'IMMEDIATE'`))
+	s.awaitCount(digested,
+		`SELECT count(*) FROM notification WHERE event_type = 'NEW_COMMENT' AND status = 'SENT' AND digest_id IS NULL AND strategy = 'IMMEDIATE'`)
+	require.Equal(s.t, digested,
+		s.count(`SELECT count(DISTINCT user_id) FROM notification WHERE event_type = 'NEW_COMMENT' AND strategy = 'IMMEDIATE'`))
 	waits := s.deliveries(`SELECT min(delivery_id) FROM notification WHERE event_type = 'NEW_COMMENT' AND status = 'PENDING' GROUP BY user_id`)
 	require.Len(s.t, waits, digested)
 	for _, id := range waits {
@@ -150,9 +162,12 @@ func (s *system) writesComments(w *worker) *worker {
 func (s *system) reviewsCome() {
 	soon := reviews / digested * 2
 	s.awaitCount(soon, `SELECT count(*) FROM notification WHERE event_type = 'NEW_REVIEW' AND status = 'SENT'`)
-	require.Equal(s.t, soon, s.count(`SELECT count(*) FROM notification WHERE event_type = 'NEW_REVIEW' AND user_id IN ('1', '3') AND sent_at >= send_after`))
+	require.Equal(s.t, soon,
+		s.count(`SELECT count(*) FROM notification WHERE event_type = 'NEW_REVIEW' AND user_id IN ('1', '3') AND sent_at >= send_after`))
 	require.Equal(s.t, 2, s.count(`SELECT count(DISTINCT digest_id) FROM notification WHERE event_type = 'NEW_REVIEW' AND status = 'SENT'`))
-	require.Equal(s.t, reviews/digested, s.count(`SELECT count(*) FROM notification WHERE event_type = 'NEW_REVIEW' AND user_id = '2' AND status = 'PENDING' AND send_after BETWEEN now() + interval '1 hour 50 minutes' AND now() + interval '2 hours'`))
+	require.Equal(s.t, reviews/digested,
+		s.count(`SELECT count(*) FROM notification WHERE event_type = 'NEW_REVIEW' AND user_id = '2' AND status = 'PENDING' `+
+			`AND send_after BETWEEN now() + interval '1 hour 50 minutes' AND now() + interval '2 hours'`))
 
 	titles := map[string]int{}
 	for _, m := range s.messages() {
@@ -167,8 +182,7 @@ func (s *system) reviewsCome() {
 // the number of approved promotions.
 func (s *system) approves(w *worker) (approved int) {
 	s.exec(`UPDATE event_type_approval SET over = 5`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('PROMOTION', 'EMAIL')`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('PROMOTION', 'Sale', 'Half price')`)
+	s.fill(postgrestest.Route{EventType: "PROMOTION"}, postgrestest.Template{EventType: "PROMOTION", Title: "Sale", Body: "Half price"})
 	id := func(n int) string { return fmt.Sprint(s.name, "-", n) }
 	for n := range 4 {
 		s.emit(id(n), "PROMOTION", "BROADCAST/0", "{}")
@@ -198,7 +212,8 @@ func (s *system) approves(w *worker) (approved int) {
 	s.startWorker(mailWorker...)
 	out, err = s.with("HERALD_ACTOR=bob").tryStarter("event", "reject", id(2), "--reason", "wrong price")
 	require.NoError(s.t, err, out)
-	require.NoError(s.t, s.temporal.SignalWorkflow(s.t.Context(), id(3), "", workflows.Approve, map[string]any{"approved": true, "by": "carla"})) // as the Web UI does
+	require.NoError(s.t, s.temporal.SignalWorkflow(s.t.Context(), id(3), "", workflows.Approve,
+		map[string]any{"approved": true, "by": "carla"})) // as the Web UI does
 
 	approved = 2
 	if adaWins {
@@ -244,21 +259,24 @@ func TestExpiry(t *testing.T) {
 	s := newSystem(t, append(crashTimeouts, inBatches, "EMAIL_MAX_ATTEMPTS=100", "PUSH_MAX_ATTEMPTS=100", "SMS_MAX_ATTEMPTS=100",
 		"EMAIL_RETRY_COEFFICIENT=1", "PUSH_RETRY_COEFFICIENT=1", "SMS_RETRY_COEFFICIENT=1")...)
 	s.customers(customers)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window, on_escalation_only, expires_after)
-	        VALUES ('CODE', 'SMS', 'IMMEDIATE', '5 minutes', false, NULL), ('CODE', 'WEBSOCKET', 'IMMEDIATE', '5 minutes', false, NULL),
-	               ('NEWS', 'EMAIL', 'IMMEDIATE', '5 minutes', false, NULL),
-	               ('REVIEW', 'EMAIL', 'AGGREGATE', '1 second', false, NULL),
-	               ('OFFER', 'PUSH', 'IMMEDIATE', '5 minutes', false, '1 hour'), ('OFFER', 'SMS', 'IMMEDIATE', '5 minutes', true, '1 hour')`)
+	s.fill(
+		postgrestest.Route{EventType: "CODE", Channel: notification.SMS},
+		postgrestest.Route{EventType: "CODE", Channel: notification.WebSocket}, postgrestest.Route{EventType: "NEWS"},
+		postgrestest.Route{EventType: "REVIEW", Strategy: notification.Aggregate, DigestWindow: time.Second},
+		postgrestest.Route{EventType: "OFFER", Channel: notification.Push, ExpiresAfter: time.Hour},
+		postgrestest.Route{EventType: "OFFER", Channel: notification.SMS, OnEscalationOnly: true, ExpiresAfter: time.Hour})
 	s.configure("docs/amount.md")
-	s.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('OFFER', 'PUSH', 'SMS', '15 seconds', 'READ')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'of today')`)
+	s.fill(
+		postgrestest.Escalation{EventType: "OFFER", From: notification.Push, After: 15 * time.Second},
+		postgrestest.Template{Title: "News", Body: "of today"})
 	for _, channel := range []string{"EMAIL", "PUSH", "SMS"} {
 		s.fault(channel, `{"status":503}`)
 	}
 	s.starter("poller", "start")
 	w := s.startWorker(escalators...)
 	write := func(limit string, flags ...string) (events []string) {
-		for eventType, aggregate := range map[string]string{"CODE": "CUSTOMER/1", "NEWS": "BROADCAST/0", "REVIEW": "CUSTOMER/2", "OFFER": "CUSTOMER/3"} {
+		for eventType, aggregate := range map[string]string{"CODE": "CUSTOMER/1", "NEWS": "BROADCAST/0", "REVIEW": "CUSTOMER/2",
+			"OFFER": "CUSTOMER/3"} {
 			events = append(events, s.emit(s.name+"-"+limit+"-"+eventType, eventType, aggregate, "{}", flags...))
 		}
 		return events
@@ -284,8 +302,10 @@ func TestExpiry(t *testing.T) {
 		AND    channel <> 'WEBSOCKET'
 		AND    NOT (status = 'CANCELLED' AND last_error = 'EXPIRED')`), "all others expired")
 	require.Equal(t, customers+3, s.count(`SELECT count(*) FROM notification WHERE channel <> 'WEBSOCKET' AND last_error = 'EXPIRED'`))
-	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE event_id LIKE '%-short-%' AND escalated_from IS NOT NULL`), "an expired delivery does not escalate")
-	for _, id := range s.deliveries(`SELECT DISTINCT coalesce(digest_id, delivery_id) FROM notification WHERE channel <> 'WEBSOCKET' AND event_id NOT LIKE '%-short-%'`) {
+	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE event_id LIKE '%-short-%' AND escalated_from IS NOT NULL`),
+		"an expired delivery does not escalate")
+	for _, id := range s.deliveries(`SELECT DISTINCT coalesce(digest_id, delivery_id) FROM notification WHERE channel <> 'WEBSOCKET' ` +
+		`AND event_id NOT LIKE '%-short-%'`) {
 		require.Positive(t, sent[id], id)
 		delete(sent, id)
 	}

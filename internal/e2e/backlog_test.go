@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/tools/sandbox"
 	"herald/workflows"
@@ -43,7 +44,8 @@ func TestBacklogUnderARateLimit(t *testing.T) {
 	require.LessOrEqual(t, len(s.placesOf(s.emitTo("NEWS", "2", 5), 5)), soon, "restaurants take turns")
 	require.LessOrEqual(t, len(s.placesOf(s.emitTo("URGENT", "3", 10), 10)), soon, "urgent messages go first")
 	s.awaitSome(45, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
-	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE event_type = 'RUMOUR' AND status = 'SENT'`), "messages with low priority go last")
+	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE event_type = 'RUMOUR' AND status = 'SENT'`),
+		"messages with low priority go last")
 	s.requireRate()
 }
 
@@ -82,9 +84,12 @@ func TestBatchUnderARateLimit(t *testing.T) {
 // normal priority, URGENT with high and RUMOUR with low priority.
 func (s *system) startRestaurants() {
 	s.t.Helper()
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, priority) VALUES
-		('NEWS', 'EMAIL', 'NORMAL'), ('MORE_NEWS', 'EMAIL', 'NORMAL'), ('URGENT', 'EMAIL', 'HIGH'), ('RUMOUR', 'EMAIL', 'LOW')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'For {{.recipient.user_id}}')`)
+	s.fill(
+		postgrestest.Route{EventType: "NEWS", Priority: notification.Normal},
+		postgrestest.Route{EventType: "MORE_NEWS", Priority: notification.Normal},
+		postgrestest.Route{EventType: "URGENT", Priority: notification.High},
+		postgrestest.Route{EventType: "RUMOUR", Priority: notification.Low},
+		postgrestest.Template{Title: "News", Body: "For {{.recipient.user_id}}"})
 	s.starter("poller", "start")
 	s.startWorker("--events")
 	for range processes {
@@ -95,8 +100,10 @@ func (s *system) startRestaurants() {
 // emitTo writes an event of a restaurant with a new staff of the given size, and returns its id.
 func (s *system) emitTo(eventType, restaurant string, staff int) string {
 	s.t.Helper()
-	s.exec(`INSERT INTO recipient (user_type, user_id, email) SELECT 'RESTAURANT_USER', $1 || '-' || n, 'r' || $1 || '-' || n || '@example.com' FROM generate_series(1, $2::int) n`, restaurant, staff)
-	s.exec(`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', $1, 'RESTAURANT_USER', $1 || '-' || n, 'STAFF' FROM generate_series(1, $2::int) n`, restaurant, staff)
+	id := fmt.Sprintf("'%s-' || i", restaurant)
+	s.fillMany(staff, postgrestest.Recipient{UserType: notification.RestaurantUser},
+		postgrestest.Expressions{"user_id": id, "email": "'r' || " + id + " || '@example.com'"})
+	s.fillMany(staff, postgrestest.Member{EntityID: restaurant}, postgrestest.Expressions{"user_id": id})
 	return s.emit(s.name+"-"+eventType+"-"+restaurant, eventType, "RESTAURANT/"+restaurant, "{}")
 }
 
@@ -224,8 +231,7 @@ func TestRateLimitAppliesOnlyToTheProvider(t *testing.T) {
 	const perSecond, waiting, queued = 0.05, 20, 10 // one message in 20 s: at this rate the cancellations would take ten minutes
 	s := newSystem(t, fmt.Sprintf("EMAIL_RATE_LIMIT=%v", perSecond))
 	s.prepareLoad()
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES
-		('LATER', 'EMAIL', 'DELAYED', '1 hour'), ('NOW', 'EMAIL', 'IMMEDIATE', '0')`)
+	s.fill(postgrestest.Route{EventType: "LATER", Strategy: notification.Delayed, Delay: time.Hour}, postgrestest.Route{EventType: "NOW"})
 	begun := time.Now()
 	s.startWorker("--events", "--channels", "email")
 	s.starter("poller", "start")
@@ -234,7 +240,8 @@ func TestRateLimitAppliesOnlyToTheProvider(t *testing.T) {
 		if i >= waiting {
 			eventType = "NOW"
 		}
-		s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, $2, 'CUSTOMER', '1', '{"number":1}')`,
+		s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) `+
+			`VALUES ($1, $2, 'CUSTOMER', '1', '{"number":1}')`,
 			s.eventID(eventType, i), eventType)
 	}
 	s.awaitCount(waiting+queued, `SELECT count(*) FROM notification`)

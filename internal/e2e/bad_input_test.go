@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/tools/sandbox"
 	"herald/workflows"
@@ -29,16 +30,20 @@ func TestBadInput(t *testing.T) {
 // Each event that Herald cannot use gets a clear error where operators look for it. Herald delivers
 // the other events.
 func (s *system) badEvents() {
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone, timezone) VALUES
-		('CUSTOMER', '2', 'nonsense', '12', 'UTC'),
-		('CUSTOMER', '3', 'three@example.com', '+12015550103', 'FOO3'),
-		('CUSTOMER', 'jürgen', 'four@example.com', '+12015550104', 'UTC')`)
-	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '2', 'dead-token')`)
-	s.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-		SELECT 'CUSTOMER', '3', 'EMAIL', true, now::time + interval '6 hours', now::time + interval '7 hours' FROM (SELECT now() AT TIME ZONE 'UTC') AS utc (now)`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('PATH', 'EMAIL'), ('BROKEN', 'EMAIL'), ('BROKEN', 'SMS')`)
-	s.exec(`INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES ('PATH', 'CUSTOMER', 'CUSTOMER', 'customer.id')`)
-	s.exec(`INSERT INTO notification_template (event_type, channel, title, body) VALUES ('BROKEN', 'EMAIL', '{{.payload.title}}', 'text')`)
+	s.fill(
+		postgrestest.Recipient{UserID: "2", Email: "nonsense", Phone: "12"},
+		postgrestest.Recipient{UserID: "3", Email: "three@example.com", Phone: "+12015550103", Timezone: "FOO3"},
+		postgrestest.Recipient{UserID: "jürgen", Email: "four@example.com", Phone: "+12015550104"},
+		postgrestest.Device{UserType: notification.Customer, UserID: "2", Token: "dead-token"})
+	s.fillMany(1, postgrestest.Preference{UserType: notification.Customer, UserID: "3"}, postgrestest.Expressions{
+		"quiet_hours_enabled": "true", "quiet_hours_start": "(now() AT TIME ZONE 'UTC')::time + interval '6 hours'",
+		"quiet_hours_end": "(now() AT TIME ZONE 'UTC')::time + interval '7 hours'",
+	})
+	s.fill(
+		postgrestest.Route{EventType: "PATH"}, postgrestest.Route{EventType: "BROKEN"},
+		postgrestest.Route{EventType: "BROKEN", Channel: notification.SMS},
+		postgrestest.Target{EventType: "PATH", UserType: notification.Customer, EntityType: "CUSTOMER", EntityIDPath: "customer.id"},
+		postgrestest.Template{EventType: "BROKEN", Channel: notification.Email, Title: "{{.payload.title}}", Body: "text"})
 
 	emit := func(name, eventType, aggregate, payload string) string {
 		return s.emit(s.name+"-"+name, eventType, aggregate, payload)
@@ -68,7 +73,8 @@ func (s *system) badEvents() {
 		s.result(event, &workflows.NotifyResult{})
 	}
 	s.requireDelivery(crlf+"-customer1-EMAIL", "SENT", "")
-	require.True(s.t, slices.ContainsFunc(s.messages(), func(m sandbox.Entry) bool { return m.Title == "Hello Bcc: everybody@example.com" }), "the break is a space")
+	require.True(s.t, slices.ContainsFunc(s.messages(), func(m sandbox.Entry) bool { return m.Title == "Hello Bcc: everybody@example.com" }),
+		"the break is a space")
 	s.requireDelivery(crlf+"-customer1-SMS", "SENT", "")
 	s.requireDelivery(addresses+"-customer2-EMAIL", "FAILED", "invalid address")
 	s.requireDelivery(addresses+"-customer2-SMS", "FAILED", "invalid number")
@@ -98,7 +104,8 @@ func (s *system) result(eventID string, result *workflows.NotifyResult) {
 func (s *system) requireDelivery(id, status, why string) {
 	s.t.Helper()
 	var gotStatus, lastError string
-	err := s.store.Pool.QueryRow(s.t.Context(), `SELECT status, coalesce(last_error, '') FROM notification WHERE delivery_id = $1`, id).Scan(&gotStatus, &lastError)
+	err := s.store.Pool.QueryRow(s.t.Context(), `SELECT status, coalesce(last_error, '') FROM notification WHERE delivery_id = $1`,
+		id).Scan(&gotStatus, &lastError)
 	require.NoError(s.t, err, id)
 	require.Equal(s.t, status, gotStatus, fmt.Sprintf("%s: %s", id, lastError))
 	require.Contains(s.t, lastError, why, id)

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/workflows"
@@ -48,7 +49,7 @@ func TestStoppedParts(t *testing.T) {
 	tasks := map[string]func([]int64) int64{"cancel": slices.Max[[]int64], "terminate": slices.Min[[]int64]}
 	s := newSystem(t)
 	s.customers(large)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'For {{.recipient.user_id}}')`)
+	s.fill(postgrestest.Template{Title: "News", Body: "For {{.recipient.user_id}}"})
 	slow := s.with("EMAIL_RATE_LIMIT=2").startAll(mailWorker...)
 	s.scheduled()
 
@@ -124,7 +125,8 @@ func (s *system) progress(id string) string {
 	}
 	text := fmt.Sprintf("%s is %s", id, described.Status)
 	for _, activity := range described.RawResponse.GetPendingActivities() {
-		text += fmt.Sprintf(", in attempt %d of %s (%s)", activity.GetAttempt(), activity.GetActivityType().GetName(), activity.GetLastFailure().GetMessage())
+		text += fmt.Sprintf(", in attempt %d of %s (%s)", activity.GetAttempt(), activity.GetActivityType().GetName(),
+			activity.GetLastFailure().GetMessage())
 	}
 	for _, child := range described.RawResponse.GetPendingChildren() {
 		text += ", waits for " + child.GetWorkflowId()

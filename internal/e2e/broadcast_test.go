@@ -11,6 +11,7 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/workflows"
 )
@@ -71,7 +72,7 @@ func (s *system) requireShortHistories(eventID string, bulk bool, channels ...no
 }
 
 // prepareNews inserts many customers who get events of type NEWS over the channels.
-func (s *system) prepareNews(recipients int, channels ...string) {
+func (s *system) prepareNews(recipients int, channels ...notification.Channel) {
 	s.customers(recipients)
 	s.route("NEWS", channels...)
 	s.starter("poller", "start")
@@ -98,7 +99,9 @@ func TestTerminatedEventIsRetried(t *testing.T) {
 	s.awaitCount(recipients, `SELECT count(*) FROM delivery_attempt WHERE outcome = 'BUSY'`)
 	s.eventually(s.noneIsSending, "an attempt does not end") // Herald would repeat an interrupted attempt at once
 	mails.kill()                                             // so that no delivery can close
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, active) VALUES ('CUSTOMER', 'new', 'new@example.com', true), ('CUSTOMER', 'gone', 'gone@example.com', false)`)
+	s.fill(
+		postgrestest.Recipient{UserID: "new", Email: "new@example.com"},
+		postgrestest.Recipient{UserID: "gone", Email: "gone@example.com", Inactive: true})
 	s.lostDelivery(id, "new")
 	s.lostDelivery(id, "gone")
 	s.exec(`UPDATE notification SET created_at = created_at - interval '2 minutes'`) // so that Herald checks the recipient again

@@ -30,9 +30,11 @@ func TestBatch(t *testing.T) {
 	s := newSystem(t, inBatches, "SMS_MAX_ATTEMPTS=100", "SMS_RETRY_COEFFICIENT=1")
 	s.prepareNews(customers, "SMS")
 	s.exec(`UPDATE event_type_channel_routing SET quiet_hours_action = 'DEFER'`)
-	s.exec(`UPDATE recipient SET phone = '+1500555000' || CASE user_id WHEN '1' THEN '9' ELSE '1' END WHERE user_id IN ('1', '2')`) // Twilio rejects both
-	s.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-	        VALUES ('CUSTOMER', '3', 'SMS', true, '00:00:01', '00:00')`)
+	// Twilio rejects both.
+	s.exec(`UPDATE recipient SET phone = '+1500555000' || CASE user_id WHEN '1' THEN '9' ELSE '1' END WHERE user_id IN ('1', '2')`)
+	s.fill(
+		postgrestest.Preference{UserType: notification.Customer, UserID: "3", Channel: notification.SMS, QuietStart: "00:00:01",
+			QuietEnd: "00:00"})
 	s.starter("suppression", "add", "--channel", "SMS", "--reason", "OPT_OUT", "--address", "+12015550004")
 	s.fault("SMS", `{"status":503,"rate":0.3}`)
 	s.startWorker("--events", "--channels", "sms")
@@ -51,7 +53,8 @@ func TestBatch(t *testing.T) {
 	require.Equal(t, again, inBatch-batch.Sent-batch.Failed, "each delivery with a temporary failure had a separate workflow")
 	require.Equal(t, 1, batch.Pages)
 
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND attempt_count = 0`, text("3")), "quiet hours hold the message")
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND attempt_count = 0`,
+		text("3")), "quiet hours hold the message")
 	s.starter("delivery", "send-now", text("3"))
 	s.awaitDelivery(text("3"), "SENT")
 	s.awaitSuccess(event)
@@ -63,11 +66,13 @@ func TestBatch(t *testing.T) {
 		require.Regexp(t, `"delivery_id":"`+event+`-customer[12]-SMS"`, string(letter.Body))
 	}
 	var failed *temporal.ApplicationError
-	require.ErrorAs(t, s.temporal.GetWorkflow(t.Context(), text("1"), "").Get(t.Context(), nil), &failed, "a delivery that failed in the batch has a failed workflow")
+	require.ErrorAs(t, s.temporal.GetWorkflow(t.Context(), text("1"), "").Get(t.Context(), nil), &failed,
+		"a delivery that failed in the batch has a failed workflow")
 	require.Equal(t, workflows.DeliveryFailed, failed.Type())
 	s.eventually(func() bool {
 		query := fmt.Sprintf(`HeraldOutcome="FAILED" AND WorkflowId="%s"`, text("2"))
-		found, err := s.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: client.DefaultNamespace, Query: query})
+		found, err := s.temporal.CountWorkflow(t.Context(),
+			&workflowservice.CountWorkflowExecutionsRequest{Namespace: client.DefaultNamespace, Query: query})
 		return err == nil && found.GetCount() == 1
 	}, "operators do not find what failed in the batch")
 	require.Regexp(t, `deliveries +.*57 SENT.* 2 FAILED`, s.starter("event", "show", event))
@@ -192,7 +197,8 @@ func TestBatchOfATerminatedEvent(t *testing.T) {
 	s.awaitSome(10, `SELECT count(*) FROM notification WHERE status = 'FAILED'`)
 	mails.kill()
 	// The server may still execute the last statement of the dead process.
-	s.awaitCount(0, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()`)
+	s.awaitCount(0, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' `+
+		`AND pid <> pg_backend_pid()`)
 	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
 	failed := s.deliveries(`SELECT delivery_id FROM notification WHERE status = 'FAILED'`)
 	require.Less(t, len(failed), customers)
@@ -205,7 +211,8 @@ func TestBatchOfATerminatedEvent(t *testing.T) {
 	s.awaitDeliveries(event, "SENT", customers)
 	s.awaitSuccess(event)
 	s.sentOnce(customers)
-	require.Equal(t, len(failed), s.count(`SELECT count(*) FROM delivery_attempt WHERE delivery_id = ANY ($1) AND attempt = 2 AND outcome = 'SENT'`, failed))
+	require.Equal(t, len(failed),
+		s.count(`SELECT count(*) FROM delivery_attempt WHERE delivery_id = ANY ($1) AND attempt = 2 AND outcome = 'SENT'`, failed))
 	require.Len(t, s.deadLetters(), len(failed), "each failure has one dead letter")
 	s.sendsBatchWithoutDatabase(customers)
 }

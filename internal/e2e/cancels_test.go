@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/workflows"
 )
@@ -24,15 +25,16 @@ import (
 // once.
 func clinic(t *testing.T) *system {
 	s := newSystem(t)
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone, timezone) VALUES ('CUSTOMER', '42', 'ada@example.com', '+12025550142', 'Europe/Rome')`)
-	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '42', 'device-42')`)
-	s.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-	        VALUES ('CUSTOMER', '42', 'SMS', true, '00:00:01', '00:00')`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window, quiet_hours_action, send_at_path)
-	        VALUES ('VISIT', 'WEBSOCKET', 'IMMEDIATE', '5 minutes', 'DROP', NULL), ('VISIT', 'EMAIL', 'DELAYED', '5 minutes', 'DROP', 'at'),
-	               ('VISIT', 'SMS', 'IMMEDIATE', '5 minutes', 'DEFER', NULL), ('VISIT', 'PUSH', 'AGGREGATE', '1 hour', 'DROP', NULL),
-	               ('CALLED_OFF', 'WEBSOCKET', 'IMMEDIATE', '5 minutes', 'DROP', NULL)`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('*', 'visit', 'visit')`)
+	s.fill(
+		postgrestest.Recipient{Email: "ada@example.com", Phone: "+12025550142", Timezone: "Europe/Rome"},
+		postgrestest.Device{UserType: notification.Customer, UserID: "42", Token: "device-42"},
+		postgrestest.Preference{UserType: notification.Customer, UserID: "42", Channel: notification.SMS, QuietStart: "00:00:01",
+			QuietEnd: "00:00"},
+		postgrestest.Route{EventType: "VISIT", Channel: notification.WebSocket},
+		postgrestest.Route{EventType: "VISIT", Strategy: notification.Delayed, SendAtPath: "at"},
+		postgrestest.Route{EventType: "VISIT", Channel: notification.SMS, QuietHoursAction: notification.Defer},
+		postgrestest.Route{EventType: "VISIT", Channel: notification.Push, Strategy: notification.Aggregate, DigestWindow: time.Hour},
+		postgrestest.Route{EventType: "CALLED_OFF", Channel: notification.WebSocket}, postgrestest.Template{Title: "visit", Body: "visit"})
 	s.starter("poller", "start")
 	return s
 }
@@ -53,7 +55,8 @@ func (s *system) takesBack(name, eventType, other string) string {
 func (s *system) takenBack(event, by string, cancelled, sent int) {
 	s.t.Helper()
 	s.awaitCount(1, "SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'FAILED' AND outcome = 'CANCELLED'", event)
-	require.Equal(s.t, cancelled, s.count("SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'CANCELLED' AND last_error = $2", event, "cancelled by event "+by))
+	require.Equal(s.t, cancelled, s.count("SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'CANCELLED' AND last_error = $2",
+		event, "cancelled by event "+by))
 	require.Equal(s.t, sent, s.count("SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'SENT'", event))
 	require.Equal(s.t, cancelled+sent, s.count("SELECT count(*) FROM notification WHERE event_id = $1", event))
 }
@@ -146,7 +149,8 @@ func (s *system) cancelsWhileNoWorkerRuns(w *worker) {
 	s.awaitCount(1, "SELECT count(*) FROM processed_event WHERE event_id = $1", visit)
 	w.kill()
 	off := s.takesBack("due-off", "NOTHING", visit)
-	s.exec("UPDATE event_outbox SET lease_owner = 'dead', lease_until = now() + interval '30 seconds' WHERE event_id = $1", off) // a dead poller holds the lease
+	s.exec("UPDATE event_outbox SET lease_owner = 'dead', lease_until = now() + interval '30 seconds' WHERE event_id = $1",
+		off) // a dead poller holds the lease
 	s.eventually(func() bool { return time.Now().After(due) }, "the time does not come")
 
 	s.startWorker()
@@ -168,12 +172,12 @@ type broadcast struct {
 func (s *system) begin(name string, recipients, sent int, more ...string) *broadcast {
 	s.t.Helper()
 	b := &broadcast{system: s, recipients: recipients, eventType: strings.ToUpper(strings.ReplaceAll(s.name+"-"+name, "-", "_"))}
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ($1, 'EMAIL')`, b.eventType)
+	s.fill(postgrestest.Route{EventType: b.eventType})
 	for _, sql := range more {
 		s.exec(sql, b.eventType)
 	}
-	s.exec(`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
-	        SELECT 'RESTAURANT', $1, user_type, user_id, 'GUEST' FROM recipient WHERE user_id::int <= $2`, name, recipients)
+	s.fillMany(recipients, postgrestest.Member{EntityID: name, UserType: notification.Customer, Role: "GUEST"},
+		postgrestest.Expressions{"user_id": "i"})
 	b.event = s.emit(s.name+"-"+name, b.eventType, "RESTAURANT/"+name, "{}")
 	s.awaitCount(recipients, `SELECT count(*) FROM notification WHERE event_id = $1`, b.event)
 	s.awaitSome(sent, `SELECT count(*) FROM notification WHERE status = 'SENT' AND event_id = '`+b.event+`'`)
@@ -240,7 +244,7 @@ func TestCancelInTemporal(t *testing.T) {
 	start := func(t *testing.T, settings ...string) *system {
 		s := newSystem(t, append(settings, "EMAIL_MAX_ATTEMPTS=100", "EMAIL_RETRY_INTERVAL=1h")...)
 		s.customers(2 * large)
-		s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'For {{.recipient.user_id}}')`)
+		s.fill(postgrestest.Template{Title: "News", Body: "For {{.recipient.user_id}}"})
 		s.startAll(mailWorker...)
 		s.scheduled()
 		return s
@@ -255,7 +259,8 @@ func TestCancelInTemporal(t *testing.T) {
 		lane := s.begin("lane", large, 1)
 		lane.cancel(lane.lane())
 		lane.requireCancelled("SUCCESS")
-		waiting := s.begin("pages", large, 0, `UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour' WHERE event_type = $1`)
+		waiting := s.begin("pages", large, 0,
+			`UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour' WHERE event_type = $1`)
 		require.Contains(t, waiting.cancelChildren(waiting.lane()+"-waiting"), waiting.event+"-page-EMAIL-1-waiting")
 		waiting.requireCancelled("SUCCESS")
 		s.cancelsRetries()
@@ -317,7 +322,8 @@ func (b *broadcast) cancelChildren(lane string) (cancelled []string) {
 // docs/operations.md. Temporal accepts each query in the document.
 func (b *broadcast) cancelByQuery() {
 	count := func(query string) (int64, error) {
-		found, err := b.temporal.CountWorkflow(b.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: client.DefaultNamespace, Query: query})
+		found, err := b.temporal.CountWorkflow(b.t.Context(),
+			&workflowservice.CountWorkflowExecutionsRequest{Namespace: client.DefaultNamespace, Query: query})
 		return found.GetCount(), err
 	}
 	var cancel string

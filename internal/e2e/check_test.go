@@ -15,7 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"herald/internal/check"
+	"herald/internal/db/postgrestest"
 	"herald/internal/launch"
+	"herald/internal/notification"
 	"herald/internal/stacktest"
 )
 
@@ -37,7 +39,8 @@ func TestCheck(t *testing.T) {
 	s.starter("poller", "start")
 	s.eventually(func() bool { return strings.Contains(w.output.String(), "checked the configuration") }, "the worker checked nothing")
 
-	require.Contains(t, s.starter("check"), "no mistakes in schema, directory, rules, templates, channels, providers, broker, temporal, fairness")
+	require.Contains(t, s.starter("check"),
+		"no mistakes in schema, directory, rules, templates, channels, providers, broker, temporal, fairness")
 	var result check.Result
 	output := s.starter("check", "-o", "json")
 	output = output[strings.Index(output, "{"):] // after the progress of a slow check
@@ -52,7 +55,8 @@ func TestCheck(t *testing.T) {
 	s.exec("DELETE FROM channel_user_type WHERE channel_type = 'SMS'")
 	s.env = append(s.env, "TEMPORAL_NAMESPACE=nowhere", "RABBITMQ_URL=amqp://guest:guest@127.0.0.1:1/")
 	for _, mistake := range []string{
-		"channel_user_type SMS: ", "setting RABBITMQ_URL: RabbitMQ cannot be reached: no connection", "setting TEMPORAL_NAMESPACE nowhere: Temporal has no such namespace",
+		"channel_user_type SMS: ", "setting RABBITMQ_URL: RabbitMQ cannot be reached: no connection",
+		"setting TEMPORAL_NAMESPACE nowhere: Temporal has no such namespace",
 	} {
 		s.fails(1, mistake, "check")
 	}
@@ -90,11 +94,14 @@ func TestWorkerLogsMistakes(t *testing.T) {
 
 	s := newSystem(t, "SENDGRID_API_KEY=", "EMAIL_FROM=", "SLACK_ALLOWED_HOSTS=hooks.slack.com", "PUBLIC_URL=https://herald.example.com")
 	s.starter("seed", "--slack-url", s.sandbox.URL)
-	s.exec("INSERT INTO notification_template (event_type, channel, title, body) VALUES ('PROMOTION', 'PUSH', 'x', '{{.payload.')")
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, slack_webhook_url) VALUES ('ADMIN', '99', 'ada@example.com', 'https://chat.example.com/services/T/B/hunter2')`)
+	s.fill(
+		postgrestest.Template{EventType: "PROMOTION", Channel: notification.Push, Title: "x", Body: "{{.payload."},
+		postgrestest.Recipient{UserType: notification.Admin, UserID: "99", Email: "ada@example.com",
+			Slack: "https://chat.example.com/services/T/B/hunter2"})
 	s.route("T", "EMAIL", "SLACK")
 	w, sms := s.startAll("--events", "--channels", "email,push,websocket,slack"), s.startWorker("--channels", "sms")
-	for _, mistake := range []string{`"where":"notification_template PROMOTION/PUSH/en"`, `"where":"settings of EMAIL","problem":"SENDGRID_API_KEY`} {
+	for _, mistake := range []string{`"where":"notification_template PROMOTION/PUSH/en"`,
+		`"where":"settings of EMAIL","problem":"SENDGRID_API_KEY`} {
 		s.eventually(func() bool { return strings.Contains(w.output.String(), mistake) }, "the worker does not say %s", mistake)
 	}
 	s.eventually(func() bool { return strings.Contains(sms.output.String(), `"mistakes":0`) }, "what is not of its part concerns no worker")
@@ -106,7 +113,8 @@ func TestWorkerLogsMistakes(t *testing.T) {
 	s.awaitSuccess(event)
 
 	tells := map[string][]string{
-		"EMAIL": {"EMAIL is not configured", "SENDGRID_API_KEY, EMAIL_FROM are not set", "no provider was called", "Correct the settings that the last error names, for the workers that serve EMAIL"},
+		"EMAIL": {"EMAIL is not configured", "SENDGRID_API_KEY, EMAIL_FROM are not set", "no provider was called",
+			"Correct the settings that the last error names, for the workers that serve EMAIL"},
 		"SLACK": {"slack was not asked", "SLACK_ALLOWED_HOSTS", "Correct what the last error names"},
 	}
 	for channel, facts := range tells {
@@ -134,14 +142,16 @@ func TestAwaitDatabase(t *testing.T) {
 	w, g := far.launchWorker(), far.launchGateway()
 	const waiting = `"level":"WARN","msg":"waiting for the database, or for its schema"`
 	for _, process := range []*worker{w, g.worker} {
-		s.eventually(func() bool { return strings.Contains(process.output.String(), waiting) }, "it does not say that its database is away:\n%s", process.output)
+		s.eventually(func() bool { return strings.Contains(process.output.String(), waiting) }, "it does not say that its database is away:\n%s",
+			process.output)
 		s.eventually(func() bool { return process.ready() == http.StatusServiceUnavailable }, "it is ready without a database")
 	}
 	s.eventually(func() bool { return way.Refused() >= 4 }, "nobody tries again")
 
 	way.Mend()
 	s.eventually(func() bool { return way.Open() }, "nobody tries again")
-	require.Equal(t, []int{http.StatusServiceUnavailable, http.StatusServiceUnavailable}, []int{w.ready(), g.ready()}, "there are no tables yet")
+	require.Equal(t, []int{http.StatusServiceUnavailable, http.StatusServiceUnavailable}, []int{w.ready(), g.ready()},
+		"there are no tables yet")
 	s.starter("migrate", "up")
 	s.starter("seed", "--slack-url", s.sandbox.URL)
 	s.starter("poller", "start")

@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
 	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 	"herald/internal/relay/dialects/dialecttest"
 	"herald/workflows"
 )
@@ -26,15 +28,19 @@ func TestCleaning(t *testing.T) {
 	s.exec("CREATE SCHEMA orders; " + dialecttest.Orders("orders.outbox"))
 	s.exec(`
 		INSERT INTO orders.outbox
-		SELECT ('00000000-0000-4000-8000-00000000000' || n)::uuid, 'Order', gen_random_uuid(), 'OrderCreated', '{}', status, timezone('UTC', now()) - age, CASE status WHEN 'SENT' THEN timezone('UTC', now()) - age END
-		FROM   (VALUES (1, 'SENT', interval '40 days'), (2, 'FAILED', '40 days'), (3, 'NEW', '40 days'), (4, 'SENT', '10 days'), (5, 'SENT', '1 hour'), (6, 'SENT', '40 days')) AS row (n, status, age)`)
+		SELECT ('00000000-0000-4000-8000-00000000000' || n)::uuid, 'Order', gen_random_uuid(), 'OrderCreated', '{}', status,
+		       timezone('UTC', now()) - age, CASE status WHEN 'SENT' THEN timezone('UTC', now()) - age END
+		FROM   (VALUES (1, 'SENT', interval '40 days'), (2, 'FAILED', '40 days'), (3, 'NEW', '40 days'),
+		               (4, 'SENT', '10 days'), (5, 'SENT', '1 hour'), (6, 'SENT', '40 days')) AS row (n, status, age)`)
 	s.exec(`
 		INSERT INTO event_outbox (event_id, source, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at) VALUES
 		('00000000-0000-4000-8000-000000000006', 'orders', 'OrderCreated', 'Order', '6', '{}', 'PROCESSED', now(), now() - interval '40 days'),
 		('old', 'herald', 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - interval '3 days')`)
-	s.exec(`INSERT INTO processed_event (event_id, status) VALUES ('00000000-0000-4000-8000-000000000006', 'PROCESSING')`)
+	s.fill(postgrestest.ProcessedEvent{ID: "00000000-0000-4000-8000-000000000006"})
 	retention := func(orders, herald string) {
-		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "- { name: herald%s }\n- { name: orders, dialect: order-service, table: orders.outbox, people: true%s }\n", herald, orders), 0o600))
+		require.NoError(t,
+			os.WriteFile(file, fmt.Appendf(nil,
+				"- { name: herald%s }\n- { name: orders, dialect: order-service, table: orders.outbox, people: true%s }\n", herald, orders), 0o600))
 	}
 	rows := func() string {
 		return postgrestest.Get[string](t, s.store, `SELECT string_agg(right(id::text, 1), ' ' ORDER BY id) FROM orders.outbox`)
@@ -47,7 +53,8 @@ func TestCleaning(t *testing.T) {
 	require.Error(t, err, "deletion is off by default")
 
 	s.oldRows()
-	kept := s.with("RETENTION_EVENTS=720h", "RETENTION_EVENT_IDS=720h", "RETENTION_NOTIFICATIONS=720h", "RETENTION_ACTIONS=720h", "RETENTION_PREFERENCES=720h")
+	kept := s.with("RETENTION_EVENTS=720h", "RETENTION_EVENT_IDS=720h", "RETENTION_NOTIFICATIONS=720h", "RETENTION_ACTIONS=720h",
+		"RETENTION_PREFERENCES=720h")
 	retention(", retention: 720h", "")
 	w = kept.startWorker("--events")
 	s.eventually(func() bool { return schedule.Trigger(t.Context(), client.ScheduleTriggerOptions{}) == nil }, "nobody scheduled the cleaning")
@@ -76,25 +83,27 @@ func TestCleaning(t *testing.T) {
 
 // oldRows writes two old events, of which one is open.
 func (s *system) oldRows() {
+	at := time.Now().AddDate(0, 0, -40)
+	for id, status := range map[string]notification.ProcessedStatus{"ended": notification.ProcessedSuccess, "open": notification.Processing} {
+		s.fill(
+			postgrestest.Event{ID: id, Status: notification.OutboxProcessed, CreatedAt: at},
+			postgrestest.ProcessedEvent{ID: id, Status: status, CreatedAt: at, UpdatedAt: at}, postgrestest.Decisions{EventID: id, DecidedAt: at},
+			postgrestest.Delivery{ID: id, EventID: id, Status: notification.Sent, SentAt: at, CreatedAt: at},
+			postgrestest.Attempt{DeliveryID: id})
+	}
+	s.fill(
+		postgrestest.Receipt{Provider: "twilio", ID: "r", DeliveryID: "ended", At: at, ReceivedAt: at},
+		postgrestest.Action{At: at, Command: "emit", Target: "ended"})
 	s.exec(`
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
-		SELECT id, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - interval '40 days' FROM (VALUES ('ended'), ('open')) AS e (id);
-		INSERT INTO processed_event (event_id, status, created_at, updated_at)
-		SELECT event_id, CASE event_id WHEN 'ended' THEN 'SUCCESS' ELSE 'PROCESSING' END, created_at, created_at FROM event_outbox WHERE event_id IN ('ended', 'open');
-		INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels) SELECT event_id, 'ADMIN', '1', created_at, '{}' FROM event_outbox WHERE event_id IN ('ended', 'open');
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at, created_at)
-		SELECT event_id, 'T', 'ADMIN', '1', 'EMAIL', event_id, 't', 'b', 'SENT', created_at, created_at FROM event_outbox WHERE event_id IN ('ended', 'open');
-		INSERT INTO delivery_attempt (delivery_id, attempt) SELECT delivery_id, 1 FROM notification;
-		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, received_at, status)
-		SELECT 'twilio', 'r', 'ended', created_at, created_at, 'delivered' FROM event_outbox WHERE event_id = 'ended';
-		INSERT INTO operator_action (at, actor, command, target) VALUES (now() - interval '40 days', 'ada', 'emit', 'ended');
-		INSERT INTO preference_change (at, user_type, user_id, setting, old_value, new_value) VALUES (now() - interval '40 days', 'ADMIN', '1', 'ENABLED', 'true', 'false')`)
+		INSERT INTO preference_change (at, user_type, user_id, setting, old_value, new_value)
+		VALUES (now() - interval '40 days', 'ADMIN', '1', 'ENABLED', 'true', 'false')`)
 }
 
 // oldRowsLeave waits until all tables have lost the rows of ended events. The rows of open events stay.
 func (s *system) oldRowsLeave(w *worker) {
 	for table, left := range map[string]int{
-		"event_outbox": 3, "processed_event": 2, "notification_decision": 1, "notification": 1, "delivery_attempt": 1, "delivery_receipt": 0, "preference_change": 0,
+		"event_outbox": 3, "processed_event": 2, "notification_decision": 1, "notification": 1, "delivery_attempt": 1, "delivery_receipt": 0,
+		"preference_change": 0,
 	} {
 		s.awaitCount(left, "SELECT count(*) FROM "+table)
 	}

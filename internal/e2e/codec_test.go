@@ -4,12 +4,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/proxy"
 	"go.temporal.io/sdk/converter"
+
+	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 )
 
 // Keys of histories, with their ids.
@@ -25,7 +29,7 @@ func TestEncryptedHistories(t *testing.T) {
 
 	s := newSystem(t)
 	s.prepareLoad()
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('LATER', 'EMAIL', 'DELAYED', '1 hour')`)
+	s.fill(postgrestest.Route{EventType: "LATER", Strategy: notification.Delayed, Delay: time.Hour})
 	w := s.startAll(loadWorker...)
 	before := s.waits("before")
 	require.NoError(t, w.stop())

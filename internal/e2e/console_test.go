@@ -9,9 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 )
 
 // startConsole starts `starter console` and returns its address.
@@ -29,9 +33,12 @@ func TestConsole(t *testing.T) {
 
 	s := newSystem(t, "HERALD_ACTOR=ada@support")
 	s.fails(1, "CONSOLE_USER_HEADER", "console", "--addr", "0.0.0.0:0") // without a proxy that signs people in
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('PROMOTION', 'SMS', 'IMMEDIATE', '0'), ('NEWS', 'EMAIL', 'DELAYED', '1 hour')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('Sale', 'Half price')`)
-	s.exec(`INSERT INTO recipient (user_type, user_id, phone, email) SELECT 'CUSTOMER', n::text, '+1202555010' || n, n || '@example.com' FROM generate_series(1, 7) n`)
+	s.fill(
+		postgrestest.Route{EventType: "PROMOTION", Channel: notification.SMS},
+		postgrestest.Route{EventType: "NEWS", Strategy: notification.Delayed, Delay: time.Hour},
+		postgrestest.Template{Title: "Sale", Body: "Half price"})
+	s.fillMany(7, postgrestest.Recipient{},
+		postgrestest.Expressions{"user_id": "i", "phone": "'+1202555010' || i", "email": "i || '@example.com'"})
 	s.exec(`UPDATE recipient SET phone = '+15005550009' WHERE user_id = '7'`) // a landline
 	s.startAll("--events", "--channels", "email,sms")
 	promotion := s.emit(s.name+"-promotion", "PROMOTION", "CUSTOMER/7", `{}`)
@@ -64,7 +71,9 @@ func TestConsole(t *testing.T) {
 	follow("button.main", chromedp.SendKeys(chromedp.CSS("[name=reason]"), "they have a new number"))
 	says("Done")
 	s.awaitDelivery(delivery, "SENT")
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM operator_action WHERE target = $1 AND actor = 'ada@support' AND command = 'delivery retry' AND detail LIKE '%they have a new number'`, delivery))
+	require.Equal(t, 1,
+		s.count(`SELECT count(*) FROM operator_action WHERE target = $1 AND actor = 'ada@support' AND command = 'delivery retry' `+
+			`AND detail LIKE '%they have a new number'`, delivery))
 
 	follow(".search button", chromedp.SendKeys(chromedp.CSS("#text"), news))
 	says("5 PENDING")
@@ -85,7 +94,8 @@ func (s *system) changesOnce(first, second string) {
 	ada, bob := s.startConsole("HERALD_ACTOR=ada"), s.startConsole("HERALD_ACTOR=bob")
 	change := func(address, delivery, token, reason string) string {
 		s.t.Helper()
-		answer := must(http.PostForm(address+"/change", url.Values{"change": {"delivery cancel"}, "id": {delivery}, "token": {token}, "reason": {reason}}))(s.t)
+		answer := must(http.PostForm(address+"/change",
+			url.Values{"change": {"delivery cancel"}, "id": {delivery}, "token": {token}, "reason": {reason}}))(s.t)
 		defer func() { _ = answer.Body.Close() }()
 		require.Equal(s.t, http.StatusOK, answer.StatusCode)
 		return string(must(io.ReadAll(answer.Body))(s.t))

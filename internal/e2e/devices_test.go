@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/tools/sandbox"
 )
@@ -35,9 +36,9 @@ func TestDevices(t *testing.T) {
 
 	s := newSystem(t, "PUSH_MAX_ATTEMPTS=100", "PUSH_RETRY_COEFFICIENT=1")
 	s.usePush()
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'PUSH')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'Read {{.payload.id}}')`)
-	s.exec(`INSERT INTO recipient (user_type, user_id) SELECT 'CUSTOMER', generate_series(1, 4)::text`)
+	s.fill(
+		postgrestest.Route{EventType: "NEWS", Channel: notification.Push}, postgrestest.Template{Title: "News", Body: "Read {{.payload.id}}"})
+	s.fillMany(4, postgrestest.Recipient{}, postgrestest.Expressions{"user_id": "i"})
 	g := s.startGateway()
 	s.startAll("--events", "--channels", "push")
 	s.sharePhone(g)

@@ -5,11 +5,15 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 
+	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -41,19 +45,24 @@ func newDigests(t *testing.T) *digests {
 	t.Logf("to repeat this run's choices: -digest-seed %d", seed)
 	d := &digests{system: newSystem(t, append(crashTimeouts, "SMS_MAX_ATTEMPTS=100")...), random: rand.New(rand.NewPCG(seed, seed))}
 	for customer := range customers {
-		d.exec(`INSERT INTO recipient (user_type, user_id, name, email, phone) VALUES ('CUSTOMER', $1, 'Ada', $2, $3)`,
-			fmt.Sprint(customer), fmt.Sprintf("ada%d@example.com", customer), fmt.Sprintf("+1201555010%d", customer))
-		d.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', $1, $2)`, fmt.Sprint(customer), fmt.Sprintf("token-%d", customer))
+		id := fmt.Sprint(customer)
+		d.fill(
+			postgrestest.Recipient{UserID: id, Name: "Ada", Email: "ada" + id + "@example.com", Phone: "+1201555010" + id},
+			postgrestest.Device{UserType: notification.Customer, UserID: id, Token: "token-" + id})
 	}
-	for _, r := range []struct{ eventType, channel, window string }{
-		{raced, "EMAIL", "1 second"}, {raced, "PUSH", "1 second"}, {raced, "SMS", "2 seconds"}, {split, "EMAIL", "1 hour"}, {hidden, "EMAIL", "1 hour"},
+	for _, route := range []postgrestest.Route{
+		{EventType: raced, DigestWindow: time.Second}, {EventType: raced, Channel: notification.Push, DigestWindow: time.Second},
+		{EventType: raced, Channel: notification.SMS, DigestWindow: 2 * time.Second},
+		{EventType: split, DigestWindow: time.Hour}, {EventType: hidden, DigestWindow: time.Hour},
 	} {
-		d.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window) VALUES ($1, $2, 'AGGREGATE', $3::text::interval)`,
-			r.eventType, r.channel, r.window)
+		route.Strategy = notification.Aggregate
+		d.fill(route)
 	}
 	// A text message's items are so long that ten of them fit.
-	d.exec(`INSERT INTO notification_template (event_type, channel, title, body)
-		VALUES ('*', '*', 'News', 'item #{{.payload.number}}#'), ('*', 'SMS', 'News', 'item #{{.payload.number}}#' || repeat(' and more', 11))`)
+	const item = "item #{{.payload.number}}#"
+	d.fill(
+		postgrestest.Template{Title: "News", Body: item},
+		postgrestest.Template{Channel: notification.SMS, Title: "News", Body: item + strings.Repeat(" and more", 11)})
 	return d
 }
 
@@ -190,8 +199,10 @@ func (d *digests) splitLot() {
 	d.t.Helper()
 	const held, more = 100, 10
 	d.write(split, 0, held+more)
-	d.eventually(func() bool { return d.having(split, "SENT") == held && d.having(split, "PENDING") == more }, "the digest did not close when it was full")
-	d.signal(d.system.deliveries(`SELECT delivery_id FROM notification WHERE event_type = $1 AND status = 'PENDING' LIMIT 1`, split)[0], workflows.SendNow)
+	d.eventually(func() bool { return d.having(split, "SENT") == held && d.having(split, "PENDING") == more },
+		"the digest did not close when it was full")
+	d.signal(d.system.deliveries(`SELECT delivery_id FROM notification WHERE event_type = $1 AND status = 'PENDING' LIMIT 1`, split)[0],
+		workflows.SendNow)
 	d.eventually(func() bool { return d.having(split, "SENT") == held+more }, "send-now did not send the rest")
 	require.Equal(d.t, 2, d.count(`SELECT count(DISTINCT digest_id) FROM notification WHERE event_type = $1`, split))
 }

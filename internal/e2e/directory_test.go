@@ -3,9 +3,12 @@ package e2e_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 	"herald/internal/rabbitmq/rabbitmqtest"
 )
 
@@ -16,15 +19,20 @@ func newClinic(t *testing.T) *system {
 	s.configure("docs/directory.md")
 	s.exec(`
 		INSERT INTO patient (full_name, mail, mobile, language) VALUES (NULL, 'ada@example.com', '+12025550110', NULL);
-		INSERT INTO doctor (id, full_name, mail) VALUES ('d0c00000-0000-0000-0000-000000000001', 'Bo', 'bo@example.com'), ('d0c00000-0000-0000-0000-000000000002', 'Cy', 'cy@example.com');
+		INSERT INTO doctor (id, full_name, mail)
+		VALUES ('d0c00000-0000-0000-0000-000000000001', 'Bo', 'bo@example.com'), ('d0c00000-0000-0000-0000-000000000002', 'Cy', 'cy@example.com');
 		INSERT INTO department_job (department_id, doctor_id, job, until)
 		VALUES (3, 'd0c00000-0000-0000-0000-000000000001', 'HEAD', NULL), (3, 'd0c00000-0000-0000-0000-000000000001', 'ON_CALL', NULL),
-		       (3, 'd0c00000-0000-0000-0000-000000000002', 'ON_CALL', current_date - 1), (3, 'd0c00000-0000-0000-0000-000000000002', 'DOCTOR', NULL);
-		INSERT INTO phone (token, patient_id) VALUES ('dead-1', 1), ('good-1', 1);
-		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('RESULT_READY', 'EMAIL', true), ('RESULT_READY', 'PUSH', true);
-		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window) VALUES ('RESULT_READY', 'SMS', 'AGGREGATE', '1 second');
-		INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, allowed_roles) VALUES ('DEPARTMENT', '3', 'EMAIL', '{ON_CALL}');
-		INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('RESULT_READY', '*', 'en', 'Result', 'A result for {{.recipient.name}}.')`)
+		       (3, 'd0c00000-0000-0000-0000-000000000002', 'ON_CALL', current_date - 1),
+		       (3, 'd0c00000-0000-0000-0000-000000000002', 'DOCTOR', NULL);
+		INSERT INTO phone (token, patient_id) VALUES ('dead-1', 1), ('good-1', 1)`)
+	const result = "RESULT_READY"
+	s.fill(
+		postgrestest.Route{EventType: result, Mandatory: true},
+		postgrestest.Route{EventType: result, Channel: notification.Push, Mandatory: true},
+		postgrestest.Route{EventType: result, Channel: notification.SMS, Strategy: notification.Aggregate, DigestWindow: time.Second},
+		postgrestest.GroupSetting{EntityType: "DEPARTMENT", EntityID: "3", AllowedRoles: []string{"ON_CALL"}},
+		postgrestest.Template{EventType: result, Title: "Result", Body: "A result for {{.recipient.name}}."})
 	return s
 }
 
@@ -41,19 +49,24 @@ func TestDirectoryOfViews(t *testing.T) {
 	const head = "DOCTOR/d0c00000-0000-0000-0000-000000000001"
 	mail := result + "-doctord0c00000-0000-0000-0000-000000000001-EMAIL"
 	push, sms := result+"-patient1-PUSH", result+"-patient1-SMS"
-	require.Equal(t, 4, s.count("SELECT count(*) FROM notification WHERE status = 'SENT'"), "two e-mails, a push and an SMS digest, and nothing for people who are no longer on call")
+	require.Equal(t, 4, s.count("SELECT count(*) FROM notification WHERE status = 'SENT'"),
+		"two e-mails, a push and an SMS digest, and nothing for people who are no longer on call")
 	require.Equal(t, 1, s.count("SELECT count(*) FROM phone WHERE NOT usable AND token = 'dead-1'"))
 
 	require.Contains(t, s.starter("delivery", "list", "--recipient", head), mail)
 	require.Contains(t, s.starter("delivery", "why", mail), "named through DEPARTMENT/3, as MANAGER, ON_CALL")
 	require.Contains(t, s.starter("delivery", "show", sms), "digest")
-	require.Contains(t, s.starter("delivery", "why", "--event", result, "--recipient", "DOCTOR/d0c00000-0000-0000-0000-000000000002", "--channel", "email"), "and theirs is DOCTOR")
+	require.Contains(t, s.starter("delivery", "why", "--event", result, "--recipient", "DOCTOR/d0c00000-0000-0000-0000-000000000002",
+		"--channel", "email"), "and theirs is DOCTOR")
 	s.starter("status")
 
-	s.exec("DROP VIEW recipient_device; CREATE VIEW recipient_device AS SELECT DISTINCT 'PATIENT' AS user_type, patient_id AS user_id, token, true AS active FROM phone")
+	s.exec("DROP VIEW recipient_device; CREATE VIEW recipient_device AS SELECT DISTINCT 'PATIENT' AS user_type, patient_id AS user_id, " +
+		"token, true AS active FROM phone")
 	s.starter("delivery", "retry", push, mail, sms, "--again", "--yes")
-	s.awaitCount(3, "SELECT count(*) FROM delivery_attempt a JOIN notification n USING (delivery_id) WHERE a.attempt = 2 AND a.outcome = 'SENT' AND n.status = 'SENT'")
-	require.Contains(t, s.starter("delivery", "why", push), "a dead token could not be switched off in recipient_device: this view cannot be updated")
+	s.awaitCount(3, "SELECT count(*) FROM delivery_attempt a JOIN notification n USING (delivery_id) WHERE a.attempt = 2 "+
+		"AND a.outcome = 'SENT' AND n.status = 'SENT'")
+	require.Contains(t, s.starter("delivery", "why", push),
+		"a dead token could not be switched off in recipient_device: this view cannot be updated")
 }
 
 // A user type is added while a worker runs, so that a clinic can notify patients. Then the clinic
@@ -63,16 +76,20 @@ func TestAddedUserType(t *testing.T) {
 
 	s := newSystem(t)
 	w := s.startAll()
-	s.exec(`INSERT INTO user_type (user_type, who, audience) VALUES ('PATIENT', 'patient', 'patient')`)
+	s.fill(postgrestest.UserType{Name: "PATIENT", Who: "patient", Audience: "patient"})
 	s.exec(`INSERT INTO channel_user_type (channel_type, user_type) VALUES ('WEBSOCKET', 'PATIENT'), ('EMAIL', 'PATIENT')`)
-	s.exec(`INSERT INTO recipient (user_type, user_id, email) VALUES ('PATIENT', '7', 'seven@example.com')`)
-	s.exec(`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ('CLINIC', '1', 'PATIENT', '7', 'PATIENT')`)
-	s.exec(`INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path)
-	        VALUES ('BOOKED', 'PATIENT', 'CLINIC', 'clinic'), ('ADVICE', 'PATIENT', 'CLINIC', 'clinic'), ('LATER', 'PATIENT', 'CLINIC', 'clinic'), ('ANY', NULL, 'CLINIC', 'clinic')`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay, digest_window)
-	        VALUES ('BOOKED', 'WEBSOCKET', 'IMMEDIATE', '0', '5 minutes'), ('BOOKED', 'EMAIL', 'IMMEDIATE', '0', '5 minutes'), ('BOOKED', 'SMS', 'IMMEDIATE', '0', '5 minutes'),
-	               ('ADVICE', 'EMAIL', 'AGGREGATE', '0', '1 hour'), ('LATER', 'EMAIL', 'DELAYED', '1 hour', '5 minutes'), ('ANY', 'EMAIL', 'IMMEDIATE', '0', '5 minutes')`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('*', 'hello', 'you')`)
+	s.fill(
+		postgrestest.Recipient{UserType: "PATIENT", UserID: "7", Email: "seven@example.com"},
+		postgrestest.Member{EntityType: "CLINIC", EntityID: "1", UserType: "PATIENT", UserID: "7", Role: "PATIENT"},
+		postgrestest.Target{EventType: "ANY", EntityType: "CLINIC", EntityIDPath: "clinic"},
+		postgrestest.Route{EventType: "BOOKED", Channel: notification.WebSocket}, postgrestest.Route{EventType: "BOOKED"},
+		postgrestest.Route{EventType: "BOOKED", Channel: notification.SMS},
+		postgrestest.Route{EventType: "ADVICE", Strategy: notification.Aggregate, DigestWindow: time.Hour},
+		postgrestest.Route{EventType: "LATER", Strategy: notification.Delayed, Delay: time.Hour},
+		postgrestest.Route{EventType: "ANY"}, postgrestest.Template{Title: "hello", Body: "you"})
+	for _, eventType := range []string{"BOOKED", "ADVICE", "LATER"} {
+		s.fill(postgrestest.Target{EventType: eventType, UserType: "PATIENT", EntityType: "CLINIC", EntityIDPath: "clinic"})
+	}
 	emit := func(eventType string) string {
 		return s.emit(s.name+"-"+eventType, eventType, "APPOINTMENT/3", `{"clinic":1}`)
 	}
@@ -83,17 +100,21 @@ func TestAddedUserType(t *testing.T) {
 	s.requireDelivery(booked+"-patient7-WEBSOCKET", "SENT", "")
 	require.Equal(t, map[string]int{booked + "-patient7-EMAIL": 1}, s.accepted())
 	require.Equal(t, booked+"-patient7-WEBSOCKET", s.take("notification.websocket.patient")[0].MessageId)
-	s.eventually(func() bool { return strings.Contains(w.metrics(), `herald_queue_depth{queue="notification.patient"}`) }, "its queue has no metric")
+	s.eventually(func() bool { return strings.Contains(w.metrics(), `herald_queue_depth{queue="notification.patient"}`) },
+		"its queue has no metric")
 	var published []string
-	for _, message := range (rabbitmqtest.VirtualHost{URL: s.servers.rabbitURL}).Await(t, "notification.patient", 3) { // one message for each event
+	host := rabbitmqtest.VirtualHost{URL: s.servers.rabbitURL}
+	for _, message := range host.Await(t, "notification.patient", 3) { // one message for each event
 		published = append(published, message.MessageId)
 	}
 	require.ElementsMatch(t, []string{booked, advice, later}, published)
-	require.Contains(t, s.starter("delivery", "why", "--event", booked, "--recipient", "patient/7", "--channel", "sms"), "SMS may not serve a recipient of type PATIENT")
+	require.Contains(t, s.starter("delivery", "why", "--event", booked, "--recipient", "patient/7", "--channel", "sms"),
+		"SMS may not serve a recipient of type PATIENT")
 
 	s.awaitDeliveries(advice, "PENDING", 1)
 	digest := s.name + "-digest-patient7-EMAIL-ADVICE"
-	s.eventually(func() bool { return strings.Contains(s.starter("delivery", "why", advice+"-patient7-EMAIL"), digest) }, "it has no digest %s", digest)
+	s.eventually(func() bool { return strings.Contains(s.starter("delivery", "why", advice+"-patient7-EMAIL"), digest) },
+		"it has no digest %s", digest)
 	s.starter("delivery", "send-now", advice+"-patient7-EMAIL")
 	s.awaitDelivery(advice+"-patient7-EMAIL", "SENT")
 	s.awaitDeliveries(later, "PENDING", 1)
@@ -104,7 +125,8 @@ func TestAddedUserType(t *testing.T) {
 	s.awaitDelivery(later+"-patient7-EMAIL", "CANCELLED")
 
 	s.exec(`ALTER TABLE entity_member RENAME TO member`)
-	s.exec(`CREATE VIEW entity_member AS SELECT * FROM member UNION ALL SELECT 'CLINIC', '1', 'DOCTOR', n::text, 'DOCTOR', true FROM generate_series(1, 2) n`)
+	s.exec(`CREATE VIEW entity_member AS SELECT * FROM member ` +
+		`UNION ALL SELECT 'CLINIC', '1', 'DOCTOR', n::text, 'DOCTOR', true FROM generate_series(1, 2) n`)
 	mixed := emit("ANY")
 	s.awaitSuccess(mixed)
 	s.requireDelivery(mixed+"-patient7-EMAIL", "SENT", "")

@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 	"herald/internal/relay/kafka/kafkatest"
 	"herald/tools/rig"
 )
@@ -30,10 +32,12 @@ func newErasing(t *testing.T) *erasing {
 	e := &erasing{newSystem(t, "OUTBOX_SOURCES="+file, "KAFKA_BROKERS="+cluster.Address), randomWord(12), cluster.Address}
 	e.person()
 	e.route("NOW", "EMAIL", "PUSH", "WEBSOCKET", "SMS")
-	e.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('LATER', 'EMAIL', 'DELAYED', '1 day')`)
-	e.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window) VALUES ('SUM', 'EMAIL', 'AGGREGATE', '1 hour')`)
-	e.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, on_escalation_only) VALUES ('OFFER', 'WEBSOCKET', false), ('OFFER', 'EMAIL', true)`)
-	e.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('OFFER', 'WEBSOCKET', 'EMAIL', '1 hour', 'READ')`)
+	e.fill(
+		postgrestest.Route{EventType: "LATER", Strategy: notification.Delayed, Delay: 24 * time.Hour},
+		postgrestest.Route{EventType: "SUM", Strategy: notification.Aggregate, DigestWindow: time.Hour},
+		postgrestest.Route{EventType: "OFFER", Channel: notification.WebSocket},
+		postgrestest.Route{EventType: "OFFER", OnEscalationOnly: true},
+		postgrestest.Escalation{EventType: "OFFER", From: notification.WebSocket, To: notification.Email, After: time.Hour})
 	e.exec(`UPDATE notification_template SET body = 'Dear {{.recipient.name}}, {{.payload.note}}' WHERE event_type = '*'`)
 	e.starter("source", "migrate", "lifecycle")
 	return e
@@ -42,8 +46,9 @@ func newErasing(t *testing.T) *erasing {
 // person writes the directory's rows.
 func (e *erasing) person() {
 	e.t.Helper()
-	e.exec(`INSERT INTO recipient (user_type, user_id, name, email, phone) VALUES ('CUSTOMER', '42', $1, $1 || '@example.com', '+12025550142')`, e.word)
-	e.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '42', $1)`, e.word)
+	e.fill(
+		postgrestest.Recipient{Name: e.word, Email: e.word + "@example.com", Phone: "+12025550142"},
+		postgrestest.Device{UserType: notification.Customer, UserID: "42", Token: e.word})
 }
 
 func (e *erasing) event(eventType, name string) string {
@@ -78,7 +83,8 @@ func (e *erasing) searches() {
 
 func (e *erasing) searchesTables() {
 	e.t.Helper()
-	for _, table := range postgrestest.List(e.t, e.store, "SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'") {
+	for _, table := range postgrestest.List(e.t, e.store,
+		"SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'") {
 		e.absent(strings.Join(postgrestest.List(e.t, e.store, "SELECT r::text FROM "+table+" r"), "\n"), table)
 	}
 }
@@ -135,7 +141,8 @@ func TestErase(t *testing.T) {
 // After a merge, a waiting delivery goes to the remaining person. A retry of its event sends nothing to
 // either person.
 func (e *erasing) mergesPeople() {
-	e.exec(`INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '43', 'other@example.com'), ('CUSTOMER', '44', 'double@example.com')`)
+	e.fill(
+		postgrestest.Recipient{UserID: "43", Email: "other@example.com"}, postgrestest.Recipient{UserID: "44", Email: "double@example.com"})
 	later := e.emit(e.name+"-merged", "LATER", "CUSTOMER/44", `{"note": "hello"}`)
 	mail := later + "-customer44-EMAIL"
 	e.awaitBegun(mail)

@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/inbox"
 	"herald/internal/notification"
 )
@@ -35,12 +37,19 @@ func TestEscalation(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES ('CUSTOMER', '42', 'ada@example.com', '+12025550142')`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, on_escalation_only)
-	        SELECT e, c, c <> 'WEBSOCKET' FROM unnest(ARRAY ['QUICK', 'SLOW']) e, unnest(ARRAY ['WEBSOCKET', 'EMAIL', 'SMS']) c`)
-	s.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until)
-	        VALUES ('QUICK', 'WEBSOCKET', 'EMAIL', '3 seconds', 'READ'), ('SLOW', 'WEBSOCKET', 'EMAIL', '1 hour', 'READ'), ('QUICK', 'EMAIL', 'SMS', '1 hour', 'DELIVERED')`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('*', 'A table', 'is free'), ('QUICK.escalated', 'A table still', 'is free')`)
+	s.fill(postgrestest.Recipient{Email: "ada@example.com", Phone: "+12025550142"})
+	for _, eventType := range []string{"QUICK", "SLOW"} {
+		s.fill(
+			postgrestest.Route{EventType: eventType, Channel: notification.WebSocket},
+			postgrestest.Route{EventType: eventType, OnEscalationOnly: true},
+			postgrestest.Route{EventType: eventType, Channel: notification.SMS, OnEscalationOnly: true})
+	}
+	s.fill(
+		postgrestest.Escalation{EventType: "QUICK", From: notification.WebSocket, To: notification.Email, After: 3 * time.Second},
+		postgrestest.Escalation{EventType: "SLOW", From: notification.WebSocket, To: notification.Email, After: time.Hour},
+		postgrestest.Escalation{EventType: "QUICK", After: time.Hour, Until: notification.UntilDelivered},
+		postgrestest.Template{Title: "A table", Body: "is free"},
+		postgrestest.Template{EventType: "QUICK.escalated", Title: "A table still", Body: "is free"})
 	w := s.startAll(escalators...)
 	event := s.offer("unread", "QUICK")
 	screen, mail, text := event+"-customer42-WEBSOCKET", event+"-customer42-EMAIL", event+"-customer42-SMS"
@@ -51,16 +60,21 @@ func TestEscalation(t *testing.T) {
 	s.says(screen, "it did not arrive, and "+mail+" follows")
 	s.says(mail, " to be delivered, then SMS")
 	require.Contains(t, s.starter("event", "show", event), "SENT, follows "+screen+", else SMS")
-	require.Contains(t, s.starter("delivery", "why", "--event", event, "--recipient", "customer/42", "--channel", "sms"), "the rules decide about it when an earlier delivery does not arrive")
+	require.Contains(t, s.starter("delivery", "why", "--event", event, "--recipient", "customer/42", "--channel", "sms"),
+		"the rules decide about it when an earlier delivery does not arrive")
 
 	w.kill()
 	s.record(notification.Receipt{Provider: "sendgrid", ID: "r-1", DeliveryID: mail, Word: "bounce", Status: notification.Failed})
 	s.startWorker(escalators...)
 	s.awaitSuccess(event)
 	require.Equal(t, map[string]int{mail: 1, text: 1}, s.accepted())
-	require.Equal(t, 1, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND title = 'A table still' AND escalated_from = $2", mail, screen))
-	require.Equal(t, 1, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'SENT' AND escalated_from = $2", text, mail))
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification_decision WHERE event_id = $1 AND channels = '{"WEBSOCKET": "SELECTED", "EMAIL": "SELECTED", "SMS": "SELECTED"}'`, event))
+	require.Equal(t, 1,
+		s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND title = 'A table still' AND escalated_from = $2", mail, screen))
+	require.Equal(t, 1,
+		s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'SENT' AND escalated_from = $2", text, mail))
+	require.Equal(t, 1,
+		s.count(`SELECT count(*) FROM notification_decision WHERE event_id = $1 `+
+			`AND channels = '{"WEBSOCKET": "SELECTED", "EMAIL": "SELECTED", "SMS": "SELECTED"}'`, event))
 	s.endsEscalations()
 	s.escalatesAgain()
 	s.escalatesAsDocumented()
@@ -73,9 +87,10 @@ var escalators = []string{"--events", "--channels", "websocket,email,sms,push"}
 // arrive, so an e-mail follows.
 func (s *system) escalatesAsDocumented() {
 	s.configure("docs/escalation.md")
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES
-		('CUSTOMER', '43', '', '+12025550143'), ('CUSTOMER', '44', 'bob@example.com', ''), ('CUSTOMER', '45', 'cleo@example.com', '+12025550145')`)
-	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '45', 'phone')`)
+	s.fill(
+		postgrestest.Recipient{UserID: "43", Phone: "+12025550143"}, postgrestest.Recipient{UserID: "44", Email: "bob@example.com"},
+		postgrestest.Recipient{UserID: "45", Email: "cleo@example.com", Phone: "+12025550145"},
+		postgrestest.Device{UserType: notification.Customer, UserID: "45", Token: "phone"})
 	s.fault("PUSH", `{"status":400}`)
 	event := s.emit(s.name+"-free", "TABLE_OFFERED", "CUSTOMER/45", "{}")
 	push, text, mail := event+"-customer45-PUSH", event+"-customer45-SMS", event+"-customer45-EMAIL"
@@ -84,7 +99,8 @@ func (s *system) escalatesAsDocumented() {
 	s.record(notification.Receipt{Provider: "twilio", ID: "r-3", DeliveryID: text, Word: "undelivered", Status: notification.Failed})
 	s.awaitDelivery(mail, "SENT")
 	s.awaitSuccess(event)
-	require.Equal(s.t, 2, s.count("SELECT count(*) FROM notification WHERE (delivery_id, escalated_from) IN (($1, $2), ($3, $1))", text, push, mail))
+	require.Equal(s.t, 2,
+		s.count("SELECT count(*) FROM notification WHERE (delivery_id, escalated_from) IN (($1, $2), ($3, $1))", text, push, mail))
 	require.Equal(s.t, []int{0, 1, 1}, []int{s.accepted()[push], s.accepted()[text], s.accepted()[mail]})
 
 	for customer, reached := range map[string]string{"43": "SMS", "44": "EMAIL"} {
@@ -108,7 +124,8 @@ func (s *system) endsEscalations() {
 	}
 
 	id := s.count("SELECT id FROM notification WHERE event_id = $1", read)
-	require.NoError(s.t, inbox.On(s.gatewayStore()).MarkRead(s.t.Context(), notification.RecipientKey{UserType: notification.Customer, UserID: "42"}, int64(id)))
+	require.NoError(s.t,
+		inbox.On(s.gatewayStore()).MarkRead(s.t.Context(), notification.RecipientKey{UserType: notification.Customer, UserID: "42"}, int64(id)))
 	s.starter("event", "cancel", cancelled)
 	require.Contains(s.t, s.starter("delivery", "cancel", ended+"-customer42-WEBSOCKET"), "its escalation has ended")
 

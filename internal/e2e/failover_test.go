@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
 )
 
 // The first provider answers 429, and a worker is killed: everybody gets the e-mail through the mail
@@ -17,7 +19,8 @@ func TestFailover(t *testing.T) {
 
 	const customers = 16 // after 20 failed calls, the first provider would rest
 	listener := must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
-	s := newSystem(t, append(crashTimeouts, "SMTP_URL=smtp://"+listener.Addr().String(), "SMS_MAX_ATTEMPTS=100", "EMAIL_MAX_ATTEMPTS=100", "PUSH_MAX_ATTEMPTS=100",
+	s := newSystem(t, append(crashTimeouts, "SMTP_URL=smtp://"+listener.Addr().String(), "SMS_MAX_ATTEMPTS=100", "EMAIL_MAX_ATTEMPTS=100",
+		"PUSH_MAX_ATTEMPTS=100",
 		"EMAIL_RETRY_COEFFICIENT=1", "SMS_RETRY_COEFFICIENT=1", "PUSH_RETRY_COEFFICIENT=1", "EMAIL_RETRY_INTERVAL=500ms")...)
 	s.env = append(s.env, s.vonage()...)
 	cancel := s.serveSMTP(listener)
@@ -40,7 +43,8 @@ func TestFailover(t *testing.T) {
 	for _, m := range messages {
 		require.Equal(t, 250, m.Status)
 	}
-	require.LessOrEqual(t, len(messages), customers+s.count(`SELECT count(*) FROM delivery_attempt WHERE outcome = 'LOST'`), "each repeat follows an attempt that was lost with its worker")
+	require.LessOrEqual(t, len(messages), customers+s.count(`SELECT count(*) FROM delivery_attempt WHERE outcome = 'LOST'`),
+		"each repeat follows an attempt that was lost with its worker")
 
 	s.fault("email", `{"drop":"after"}`)
 	unclear := s.emit(s.name+"-unclear", "NEWS", "CUSTOMER/1", "{}") + "-customer1-EMAIL"
@@ -58,7 +62,8 @@ func TestFailover(t *testing.T) {
 	cancel()
 	s.fault("email", `{"status":403}`)
 	nobody := s.emit(s.name+"-nobody", "NEWS", "CUSTOMER/2", "{}") + "-customer2-EMAIL"
-	s.awaitCount(1, `SELECT count(*) FROM (SELECT FROM delivery_attempt WHERE delivery_id = $1 AND detail LIKE '%smtp was out of reach: no connection' LIMIT 1) AS tried`, nobody)
+	s.awaitCount(1, `SELECT count(*) FROM (SELECT FROM delivery_attempt WHERE delivery_id = $1 `+
+		`AND detail LIKE '%smtp was out of reach: no connection' LIMIT 1) AS tried`, nobody)
 	s.mend()
 	s.awaitDelivery(nobody, "SENT")
 }
@@ -67,7 +72,7 @@ func TestFailover(t *testing.T) {
 // connection after the whole message was sent. Nobody knows whether it has the message, so the
 // message waits for that provider, although the other provider is up.
 func (s *system) cutStays() {
-	for eventType, channel := range map[string]string{"MAIL": "EMAIL", "TEXT": "SMS", "PUSH": "PUSH"} {
+	for eventType, channel := range map[string]notification.Channel{"MAIL": "EMAIL", "TEXT": "SMS", "PUSH": "PUSH"} {
 		s.route(eventType, channel)
 	}
 	for _, fault := range []string{`{"status":429}`, `{"status":403}`} { // too many requests; our account is rejected

@@ -13,6 +13,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 )
 
 // TestHelpExamples runs every example in `--help` of starter, sandbox and demo, with the values
@@ -123,7 +126,7 @@ func (h *help) event(eventType, name string) string {
 // waiting writes an event whose e-mail is due a day later.
 func (h *help) waiting() string {
 	h.t.Helper()
-	h.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('LATER', 'EMAIL', 'DELAYED', '1 day') ON CONFLICT DO NOTHING`)
+	postgrestest.AddMissing(h.t, h.store.Pool, postgrestest.Route{EventType: "LATER", Strategy: notification.Delayed, Delay: 24 * time.Hour})
 	id := h.event("LATER", "evt-"+randomWord(8))
 	h.awaitDelivery(id+"-staff10-EMAIL", "PENDING")
 	h.awaitBegun(id + "-staff10-EMAIL") // the example signals the workflow, which starts after the row exists
@@ -133,10 +136,10 @@ func (h *help) waiting() string {
 // unapproved writes an event that waits for approval, and that nobody emitted.
 func (h *help) unapproved() string {
 	h.t.Helper()
-	h.exec(`INSERT INTO event_type_approval (event_type, over) VALUES ('RECALL', 0) ON CONFLICT DO NOTHING`)
-	h.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RECALL', 'EMAIL') ON CONFLICT DO NOTHING`)
+	postgrestest.AddMissing(h.t, h.store.Pool, postgrestest.Approval{EventType: "RECALL"}, postgrestest.Route{EventType: "RECALL"})
 	id := h.name + "-evt-" + randomWord(8)
-	h.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'RECALL', 'RESTAURANT', '5', '{}')`, id)
+	h.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) `+
+		`VALUES ($1, 'RECALL', 'RESTAURANT', '5', '{}')`, id)
 	h.awaitCount(1, "SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'AWAITING_APPROVAL'", id)
 	return id
 }
@@ -162,8 +165,9 @@ func (h *help) unstartable() string {
 // failedRows creates the failed rows 7 and 9 of the wallet.
 func (h *help) failedRows() string {
 	h.t.Helper()
-	h.exec(`INSERT INTO source_row (source, row_key, event_id, error, failed_at)
-		VALUES ('wallet', '7', 'wallet-7', 'too large', now()), ('wallet', '9', 'wallet-9', 'too large', now())`)
+	h.fill(
+		postgrestest.SourceRow{Source: "wallet", Key: "7", EventID: "wallet-7", Error: "too large", FailedAt: time.Now()},
+		postgrestest.SourceRow{Source: "wallet", Key: "9", EventID: "wallet-9", Error: "too large", FailedAt: time.Now()})
 	return h.sent
 }
 
@@ -266,9 +270,11 @@ func (h *help) answers(command string) {
 func (h *help) emittedAreSent() {
 	h.t.Helper()
 	h.starter("poller", "start")
-	h.awaitCount(3, "SELECT count(*) FROM event_outbox o JOIN processed_event p USING (event_id) WHERE o.event_id LIKE 'evt-%' AND p.status = 'SUCCESS'")
+	h.awaitCount(3, "SELECT count(*) FROM event_outbox o JOIN processed_event p USING (event_id) WHERE o.event_id LIKE 'evt-%' "+
+		"AND p.status = 'SUCCESS'")
 	require.Zero(h.t, h.count("SELECT count(*) FROM notification WHERE event_id LIKE 'evt-%' AND status <> 'SENT'"))
-	require.Positive(h.t, h.count("SELECT count(*) FROM notification WHERE event_id LIKE 'evt-%' AND event_type = 'RESERVATION_REQUESTED' AND channel = 'EMAIL'"))
+	require.Positive(h.t,
+		h.count("SELECT count(*) FROM notification WHERE event_id LIKE 'evt-%' AND event_type = 'RESERVATION_REQUESTED' AND channel = 'EMAIL'"))
 }
 
 var (
@@ -281,7 +287,8 @@ var (
 		`|(--at|such as) \S+` +
 		`|\w-\d{4}-\d\d-\d\dT\d\d:\d\d\b`)
 	// anyTime matches every text that looks like a time.
-	anyTime = regexp.MustCompile(`\S*(?:\b\d{4}-\d\d-\d\d|(?:\b|T)\d\d?:\d\d(?:\D|$)|\b\d\d?/\d\d?/\d\d|\b\d\d? (?:` + months + `)\b|\b(?:` + months + `) \d)\S*`)
+	anyTime = regexp.MustCompile(`\S*(?:\b\d{4}-\d\d-\d\d|(?:\b|T)\d\d?:\d\d(?:\D|$)|\b\d\d?/\d\d?/\d\d|\b\d\d? (?:` + months + `)\b|\b(?:` +
+		months + `) \d)\S*`)
 	// notOurs matches commands that print other times: help contains values of flags, messages
 	// contain times from payloads, and an export has rows as the database prints them.
 	notOurs = regexp.MustCompile(`--help\b|^(starter )?(template preview|event simulate|recipient export)\b`)
@@ -310,17 +317,22 @@ func TestOtherTimes(t *testing.T) {
 	t.Parallel()
 
 	for _, allowed := range []string{
-		"", "sent  2026-11-22 10:00:05.000Z", "at 2026-11-22 10:00:05.123Z: it was quiet", "until 08:00 Europe/Rome: quiet hours", "23:14 UTC now",
+		"", "sent  2026-11-22 10:00:05.000Z", "at 2026-11-22 10:00:05.123Z: it was quiet", "until 08:00 Europe/Rome: quiet hours",
+		"23:14 UTC now",
 		"2026-11-23 08:00 America/Argentina/Buenos_Aires", "22:00-07:00 Europe/Rome, it is 23:14 Europe/Rome now", "00:00:00.000001-00:00 UTC",
 		`"sent_at": "2026-11-22T10:00:05.1234Z"`, "--at 2026-11-22T08:00:00+01:00", "a time such as 2026-11-21T08:00:00Z",
-		"127.0.0.1:17000", "took 1m30s", "01a1fdf8-e7a5-7c35-a319-87e145d0aa47", "projects/p/messages/0:1764", "1 of 12/14 3", "demo-RES-REQ-123-2025-01-20T10:30-staff10-EMAIL",
+		"127.0.0.1:17000", "took 1m30s", "01a1fdf8-e7a5-7c35-a319-87e145d0aa47", "projects/p/messages/0:1764", "1 of 12/14 3",
+		"demo-RES-REQ-123-2025-01-20T10:30-staff10-EMAIL",
 	} {
 		require.Empty(t, otherTimes(allowed), allowed)
 	}
 	for _, other := range []string{
-		"2026-11-22 10:00:05Z", "2026-11-22 10:00:05.000", "2026-11-22 10:00:05.123456Z", "2026-11-22T10:00:05Z", "2026-11-22T10:00:05.000Z", "2026-11-22T11:00+01:00",
-		"2026-11-22", "10:00:05.123", "it is 03:58 there now", "quiet until 07:00", "22:00-07:00", "22:00-07:00, priority", "10:00Z", "9:30 Europe/Rome", "3:04PM",
-		"22 Nov", "Nov 22, 2026", "22/11/2026", "2026-11-22 10:00:05.000Z07:00", "2026-11-22 10:00:05 +0000 UTC", "2026-11-22 08:00 Z", "2026-11-22 10:00:05 UTC",
+		"2026-11-22 10:00:05Z", "2026-11-22 10:00:05.000", "2026-11-22 10:00:05.123456Z", "2026-11-22T10:00:05Z", "2026-11-22T10:00:05.000Z",
+		"2026-11-22T11:00+01:00",
+		"2026-11-22", "10:00:05.123", "it is 03:58 there now", "quiet until 07:00", "22:00-07:00", "22:00-07:00, priority", "10:00Z",
+		"9:30 Europe/Rome", "3:04PM",
+		"22 Nov", "Nov 22, 2026", "22/11/2026", "2026-11-22 10:00:05.000Z07:00", "2026-11-22 10:00:05 +0000 UTC", "2026-11-22 08:00 Z",
+		"2026-11-22 10:00:05 UTC",
 	} {
 		require.NotEmpty(t, otherTimes(other), other)
 	}

@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/internal/stacktest"
 	"herald/tools/link"
@@ -38,7 +40,8 @@ func (p *inboxes) openAs(b *browser, name string) *tab {
 	p.t.Helper()
 	tab := b.open("http://" + p.gateway.host() + "/")
 	tab.await("document.querySelectorAll('.person').length > 0")
-	evaluate[any](tab, fmt.Sprintf("[...document.querySelectorAll('.person')].find((p) => p.querySelector('strong').textContent === %q).click()", name))
+	evaluate[any](tab,
+		fmt.Sprintf("[...document.querySelectorAll('.person')].find((p) => p.querySelector('strong').textContent === %q).click()", name))
 	tab.await(isOnline)
 	return tab
 }
@@ -54,14 +57,16 @@ func (p *inboxes) confirm(time string) string {
 	p.t.Helper()
 	p.emitted++
 	return p.emit(fmt.Sprintf("%s-confirmed-%d", p.name, p.emitted), "RESERVATION_CONFIRMED", "RESERVATION/7001",
-		fmt.Sprintf(`{"reservationId":7001,"restaurantId":7,"customer":{"id":%d,"name":"Ada Brooks"},"pax":2,"date":"2026-12-21","time":%q}`, p.customer, time))
+		fmt.Sprintf(`{"reservationId":7001,"restaurantId":7,"customer":{"id":%d,"name":"Ada Brooks"},"pax":2,"date":"2026-12-21","time":%q}`,
+			p.customer, time))
 }
 
 // alert emits an alert about a service to the admins, and returns the event id.
 func (p *inboxes) alert(service, message string) string {
 	p.t.Helper()
 	p.emitted++
-	return p.emit(fmt.Sprintf("%s-alert-%d", p.name, p.emitted), "SYSTEM_ALERT", "ADMIN/1", fmt.Sprintf(`{"service":%q,"message":%q}`, service, message))
+	return p.emit(fmt.Sprintf("%s-alert-%d", p.name, p.emitted), "SYSTEM_ALERT", "ADMIN/1",
+		fmt.Sprintf(`{"service":%q,"message":%q}`, service, message))
 }
 
 // shows returns an expression that is true if the page lists this number of notifications with a
@@ -71,7 +76,8 @@ func shows(text string, listed, unread int) string {
 	if unread > 0 {
 		count = fmt.Sprint(unread)
 	}
-	return fmt.Sprintf("[...document.querySelectorAll('#list li')].filter((li) => li.innerText.includes(%q)).length === %d && document.getElementById('count').textContent === %q",
+	return fmt.Sprintf("[...document.querySelectorAll('#list li')].filter((li) => li.innerText.includes(%q)).length === %d && "+
+		"document.getElementById('count').textContent === %q",
 		text, listed, count)
 }
 
@@ -124,8 +130,9 @@ func (p *inboxes) areLive(ada, again, admin *tab) {
 func (p *inboxes) countAgain(ada *tab) {
 	p.confirm("20:15")
 	ada.await(shows("20:15", 1, 1))
-	p.exec(`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, available_at)
-	        VALUES ('silent', 'RESERVATION_CONFIRMED', 'CUSTOMER', '43', 'WEBSOCKET', 'silent', 'Silent', 'without a frame', 'SENT', 1, now(), now())`)
+	p.fill(
+		postgrestest.Delivery{ID: "silent", EventID: "silent", EventType: "RESERVATION_CONFIRMED", UserID: "43", Channel: notification.WebSocket,
+			Title: "Silent", Body: "without a frame", Status: notification.Sent, Attempts: 1, AvailableAt: time.Now()})
 	p.confirm("20:30")
 	ada.await(shows("Silent", 1, 3))
 }
@@ -137,7 +144,8 @@ func (p *inboxes) leadSomewhere(ada *tab) {
 		link   = "document.querySelector('#list .link')"
 		listed = "document.querySelector('#list').ariaBusy === 'false' && document.querySelectorAll('#list li').length === "
 	)
-	p.exec(`UPDATE notification_template SET url = 'https://app.example.com/{{.payload.reservationId}}' WHERE event_type = 'RESERVATION_CONFIRMED'`)
+	p.exec(`UPDATE notification_template SET url = 'https://app.example.com/{{.payload.reservationId}}' ` +
+		`WHERE event_type = 'RESERVATION_CONFIRMED'`)
 	ada.click("#show-unread")
 	ada.awaitText("#empty", "You have read everything.")
 	linked := p.confirm("21:15")
@@ -178,7 +186,8 @@ func (g *gateway) link(who notification.RecipientKey, name string) string {
 // preferences opens the preferences after the sign-in.
 func (p *inboxes) followLinks(b *browser) {
 	g := p.startGateway() // without GATEWAY_DEMO
-	ada, tom := notification.RecipientKey{UserType: notification.Customer, UserID: "43"}, notification.RecipientKey{UserType: notification.Customer, UserID: "44"}
+	ada, tom := notification.RecipientKey{UserType: notification.Customer,
+		UserID: "43"}, notification.RecipientKey{UserType: notification.Customer, UserID: "44"}
 	link := g.link(ada, "Ada Brooks")
 	first := b.open(link)
 	first.await(isOnline)
@@ -222,7 +231,8 @@ func (p *inboxes) showScriptsAsText(admin *tab) {
 	p.broadcast(title, body) // from another publisher
 	admin.awaitText("#notices strong", title)
 	admin.awaitText("#notices span", body)
-	require.True(p.t, evaluate[bool](admin, "!document.querySelector('main script, main img, main a, #announcements img, #announcements script')"))
+	require.True(p.t,
+		evaluate[bool](admin, "!document.querySelector('main script, main img, main a, #announcements img, #announcements script')"))
 	require.Equal(p.t, "(1) Notifications", evaluate[string](admin, "document.title"))
 	admin.click("#notices button")
 	admin.await("!document.querySelector('.notice')")
@@ -235,7 +245,8 @@ func (p *inboxes) broadcast(title, body string) {
 	defer func() { _ = conn.Close() }()
 	channel := must(conn.Channel())(p.t)
 	message := must(json.Marshal(map[string]string{"type": "notification", "title": title, "body": body}))(p.t)
-	require.NoError(p.t, channel.PublishWithContext(p.t.Context(), "notifications.exchange", "notification.websocket.all", true, false, amqp.Publishing{Body: message}))
+	require.NoError(p.t, channel.PublishWithContext(p.t.Context(), "notifications.exchange", "notification.websocket.all", true, false,
+		amqp.Publishing{Body: message}))
 }
 
 // The inbox can be switched off and on with the keyboard. The setting applies to later events.
@@ -253,7 +264,8 @@ func (p *inboxes) obeyTheKeyboard(admin *tab) {
 		admin.await("!document.querySelector('dialog').open && document.activeElement.id === 'open-preferences'")
 	}
 	decided := func(event, decision string) {
-		p.awaitCount(1, `SELECT count(*) FROM notification_decision WHERE event_id = $1 AND user_type = 'ADMIN' AND user_id = '1' AND channels ->> 'WEBSOCKET' = $2`, event, decision)
+		p.awaitCount(1, `SELECT count(*) FROM notification_decision WHERE event_id = $1 AND user_type = 'ADMIN' AND user_id = '1' `+
+			`AND channels ->> 'WEBSOCKET' = $2`, event, decision)
 	}
 
 	decided(p.alert("payments", "before"), "SELECTED")
@@ -334,12 +346,14 @@ func TestInboxDocument(t *testing.T) {
 	page.awaitText("#shown", "Reservation confirmed\nReservation confirmed")
 	r.awaitCount(2, "SELECT count(*) FROM notification WHERE channel = 'WEBSOCKET' AND status = 'DELIVERED'")
 
-	r.env = append(r.env, "GATEWAY=http://"+gateway.host(), "TOKEN="+token, fmt.Sprint("ID=", r.count("SELECT max(id) FROM notification WHERE channel = 'WEBSOCKET'")))
+	r.env = append(r.env, "GATEWAY=http://"+gateway.host(), "TOKEN="+token,
+		fmt.Sprint("ID=", r.count("SELECT max(id) FROM notification WHERE channel = 'WEBSOCKET'")))
 	r.shell(code)
 	r.shell(requests)
 	r.awaitCount(0, "SELECT count(*) FROM notification WHERE channel = 'WEBSOCKET' AND read_at IS NULL")
 	r.shell(preferences)
-	r.awaitCount(1, "SELECT count(*) FROM user_notification_preferences WHERE user_id = '43' AND channel_type = 'EMAIL' AND quiet_hours_start = '22:00'")
+	r.awaitCount(1, "SELECT count(*) FROM user_notification_preferences WHERE user_id = '43' AND channel_type = 'EMAIL' "+
+		"AND quiet_hours_start = '22:00'")
 	r.awaitCount(1, "SELECT count(*) FROM user_settings WHERE user_id = '43' AND timezone = 'Europe/Rome'")
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/db/postgrestest"
 )
 
 var (
@@ -28,8 +30,7 @@ func TestIngest(t *testing.T) {
 	const audience = "herald-events"
 	s := newSystem(t)
 	s.starter("migrate", "up")
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('ORDER_PLACED', 'EMAIL')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('Order', 'Placed')`)
+	s.fill(postgrestest.Route{EventType: "ORDER_PLACED"}, postgrestest.Template{Title: "Order", Body: "Placed"})
 	token := must(jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
 		"iss": tokenIssuer, "aud": audience, "sub": "orders", "events": []string{"ORDER_PLACED"}, "exp": time.Now().Add(time.Hour).Unix(),
 	}).SignedString([]byte(tokenSecret)))(t)
@@ -43,7 +44,8 @@ func TestIngest(t *testing.T) {
 		if err != nil {
 			return 0, 0
 		}
-		for name, value := range map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json", "Idempotency-Key": fmt.Sprint(s.name, "-", n)} {
+		for name, value := range map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json",
+			"Idempotency-Key": fmt.Sprint(s.name, "-", n)} {
 			request.Header.Set(name, value)
 		}
 		began := time.Now()
@@ -93,5 +95,6 @@ func TestIngest(t *testing.T) {
 	require.Equal(t, total+1, s.count(`SELECT count(*) FROM event_outbox`))
 	before := slices.Clone(times[:total*3/4])
 	slices.Sort(before)
-	t.Logf("%d requests at %d a second: p50 %s, p99 %s; %d lost with the gateway", total, *ingestRate, before[len(before)/2], before[len(before)*99/100], lost)
+	t.Logf("%d requests at %d a second: p50 %s, p99 %s; %d lost with the gateway", total, *ingestRate, before[len(before)/2],
+		before[len(before)*99/100], lost)
 }

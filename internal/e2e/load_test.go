@@ -18,6 +18,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 	"herald/internal/rabbitmq/rabbitmqtest"
 	"herald/internal/stacktest"
 	"herald/outbox"
@@ -38,10 +40,12 @@ var (
 // prepareLoad inserts customer 1, who gets events of type LOAD by e-mail, push and SMS.
 func (s *system) prepareLoad() {
 	s.t.Helper()
-	s.exec(`INSERT INTO recipient (user_type, user_id, name, email, phone) VALUES ('CUSTOMER', '1', 'Ada', 'ada@example.com', '+12015550101')`)
-	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '1', 'token-1')`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('LOAD', 'EMAIL'), ('LOAD', 'PUSH'), ('LOAD', 'SMS')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('Hello {{.recipient.name}}', 'Number {{.payload.number}}')`)
+	s.fill(
+		postgrestest.Recipient{UserID: "1", Name: "Ada", Email: "ada@example.com", Phone: "+12015550101"},
+		postgrestest.Device{UserType: notification.Customer, UserID: "1", Token: "token-1"},
+		postgrestest.Route{EventType: "LOAD"}, postgrestest.Route{EventType: "LOAD", Channel: notification.Push},
+		postgrestest.Route{EventType: "LOAD", Channel: notification.SMS},
+		postgrestest.Template{Title: "Hello {{.recipient.name}}", Body: "Number {{.payload.number}}"})
 }
 
 // writeEvents commits n events, each in a separate transaction. With every tenth event it also
@@ -172,7 +176,8 @@ func TestWorkerEndsDuringAFirstAttempt(t *testing.T) {
 	s.awaitSuccess(event)
 
 	require.Equal(t, map[string]int{delivery: 2}, s.accepted(), "one duplicate, of one call that was under way")
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND attempt_count = 2 AND last_error IS NULL`, delivery))
+	require.Equal(t, 1,
+		s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND attempt_count = 2 AND last_error IS NULL`, delivery))
 	require.Equal(t, 1, s.count(`
 		SELECT count(*)
 		FROM   delivery_attempt lost, delivery_attempt sent
@@ -189,7 +194,8 @@ func TestWorkerEndsDuringAFirstAttempt(t *testing.T) {
 	s.writeEvents("stopped", 1)
 	s.awaitCount(1, `SELECT count(*) FROM notification WHERE event_id = $1 AND attempt_until > now()`, s.eventID("stopped", 0))
 	require.NoError(t, w.stop(), "%s", w.output)
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'SENT' AND attempt_count = 1`, s.eventID("stopped", 0)))
+	require.Equal(t, 1,
+		s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'SENT' AND attempt_count = 1`, s.eventID("stopped", 0)))
 }
 
 // withholdAnswer makes the e-mail provider accept the first message, and answer only after the worker
@@ -221,7 +227,8 @@ func TestProviderOutage(t *testing.T) {
 	t.Parallel()
 
 	const events = 25 // a provider rests after 20 failed calls
-	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=100", "EMAIL_RETRY_INTERVAL=5s", "EMAIL_RETRY_COEFFICIENT=1", "SMS_MAX_ATTEMPTS=30", "SMS_TIMEOUT=10s")
+	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=100", "EMAIL_RETRY_INTERVAL=5s", "EMAIL_RETRY_COEFFICIENT=1", "SMS_MAX_ATTEMPTS=30",
+		"SMS_TIMEOUT=10s")
 	s.prepareLoad()
 	s.fault("EMAIL", `{"status":503,"retry_after":"5s"}`)
 	s.fault("SMS", `{"latency":"5m"}`)
@@ -273,7 +280,8 @@ func TestServersRestart(t *testing.T) {
 
 	const events = 30
 	stack := stacktest.New(t)
-	stack.Command(t, "../../tools/stack.sh", []string{"HERALD_TEMPORAL_FAIR=false"}, "up", "postgres", "rabbitmq", "temporal") // a server's default
+	stack.Command(t, "../../tools/stack.sh", []string{"HERALD_TEMPORAL_FAIR=false"}, "up", "postgres", "rabbitmq",
+		"temporal") // a server's default
 	settings := stack.Settings(t)
 	s := newSystemOn(t, servers{settings["DATABASE_URL"], settings["RABBITMQ_URL"], settings["TEMPORAL_ADDRESS"]}, crashTimeouts...)
 	s.starter("migrate", "up")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/workflows"
 )
@@ -44,10 +45,14 @@ type operation struct {
 func newOperation(t *testing.T) *operation {
 	o := &operation{system: newSystem(t, "SMS_RETRY_INTERVAL=10m")}
 	o.prepareLoad()
-	o.exec(`INSERT INTO recipient (user_type, user_id, name, email, phone) VALUES ('CUSTOMER', '2', 'Bob', 'nonsense', '+12015550102')`)
-	o.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES
-		('MAIL', 'EMAIL', 'IMMEDIATE', '0'), ('MANY', 'EMAIL', 'IMMEDIATE', '0'), ('TEXT', 'SMS', 'IMMEDIATE', '0'), ('LATER', 'EMAIL', 'DELAYED', '1 hour'),
-		('SOON', 'EMAIL', 'DELAYED', '1 hour'), ('BOTH', 'EMAIL', 'DELAYED', '1 hour'), ('BOTH', 'SMS', 'IMMEDIATE', '0')`)
+	o.fill(
+		postgrestest.Recipient{UserID: "2", Name: "Bob", Email: "nonsense", Phone: "+12015550102"},
+		postgrestest.Route{EventType: "MAIL"}, postgrestest.Route{EventType: "MANY"},
+		postgrestest.Route{EventType: "TEXT", Channel: notification.SMS},
+		postgrestest.Route{EventType: "LATER", Strategy: notification.Delayed, Delay: time.Hour},
+		postgrestest.Route{EventType: "SOON", Strategy: notification.Delayed, Delay: time.Hour},
+		postgrestest.Route{EventType: "BOTH", Strategy: notification.Delayed, Delay: time.Hour},
+		postgrestest.Route{EventType: "BOTH", Channel: notification.SMS})
 	o.startAll("--events", "--channels", "email,sms")
 	return o
 }
@@ -137,7 +142,9 @@ func (o *operation) retryMended() {
 	o.says("  sent  ", "delivery", "retry", id)
 	o.requireDelivery(id, "SENT", "")
 	require.Equal(o.t, 1, o.accepted()[id])
-	require.Equal(o.t, 1, o.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND title = 'Hello Robert' AND recipient_address = 'bob@example.com'`, id))
+	require.Equal(o.t, 1,
+		o.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND title = 'Hello Robert' AND recipient_address = 'bob@example.com'`,
+			id))
 	require.Equal(o.t, 2, o.count(`SELECT count(*) FROM delivery_retry WHERE delivery_id = $1 AND NOT again AND status_before = 'FAILED'`, id))
 }
 
@@ -168,7 +175,8 @@ func (o *operation) cancelEvent() {
 
 	o.says("1 of its deliveries stay cancelled", "event", "retry", event)
 	o.awaitSuccess(event)
-	require.NoError(o.t, o.temporal.GetWorkflow(o.t.Context(), event, "").Get(o.t.Context(), nil)) // the workflow closes a moment after its row
+	require.NoError(o.t,
+		o.temporal.GetWorkflow(o.t.Context(), event, "").Get(o.t.Context(), nil)) // the workflow closes a moment after its row
 	o.requireDelivery(mail, "CANCELLED", "cancelled")
 	require.Equal(o.t, 1, o.accepted()[text])
 	o.fails(1, "has succeeded", "event", "retry", event)
@@ -182,7 +190,9 @@ func (o *operation) withdrawEvent() {
 	o.starter("poller", "stop")
 	event := o.write("MAIL", "1")
 	o.says("withdrawn", "event", "cancel", event)
-	require.Equal(o.t, 1, o.count(`SELECT count(*) FROM event_outbox WHERE event_id = $1 AND status = 'FAILED' AND error_message = 'cancelled by an operator'`, event))
+	require.Equal(o.t, 1,
+		o.count(`SELECT count(*) FROM event_outbox WHERE event_id = $1 AND status = 'FAILED' AND error_message = 'cancelled by an operator'`,
+			event))
 	o.says("0 events match", "event", "retry", "--all-failed", "--dry-run")
 	o.says("no outbox poller is running", "event", "retry", event)
 	o.fails(1, "is pending", "event", "retry", event)
@@ -193,8 +203,9 @@ func (o *operation) withdrawEvent() {
 // retryMany retries more than a hundred e-mails of an event after their wrong addresses were corrected.
 func (o *operation) retryMany() {
 	const many = 101
-	o.exec(`INSERT INTO recipient (user_type, user_id, email) SELECT 'RESTAURANT_USER', 'many-' || n, 'nonsense' FROM generate_series(1, $1::int) n`, many)
-	o.exec(`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', '9', user_type, user_id, 'STAFF' FROM recipient WHERE user_id LIKE 'many-%'`)
+	id := postgrestest.Expressions{"user_id": "'many-' || i"}
+	o.fillMany(many, postgrestest.Recipient{UserType: notification.RestaurantUser, Email: "nonsense"}, id)
+	o.fillMany(many, postgrestest.Member{EntityID: "9"}, id)
 	o.emit(o.name+"-many", "MANY", "RESTAURANT/9", `{"number":1}`)
 	failed := func(status string) int {
 		return o.count(`SELECT count(*) FROM notification WHERE event_type = 'MANY' AND status = $1`, status)
@@ -208,7 +219,8 @@ func (o *operation) retryMany() {
 	o.says("done     101", "delivery", "retry", "--event-type", "MANY", "--yes")
 	o.eventually(func() bool { return failed("SENT") == many }, "not all were sent")
 	o.says("0 deliveries match", "delivery", "retry", "--event-type", "MANY", "--yes")
-	require.Equal(o.t, many, o.count(`SELECT count(*) FROM delivery_retry r JOIN notification n USING (delivery_id) WHERE n.event_type = 'MANY'`))
+	require.Equal(o.t, many,
+		o.count(`SELECT count(*) FROM delivery_retry r JOIN notification n USING (delivery_id) WHERE n.event_type = 'MANY'`))
 }
 
 func (o *operation) cancelMany() {
@@ -227,15 +239,15 @@ func TestWhy(t *testing.T) {
 	started := s.starter("poller", "start") // prints a warning and succeeds
 	require.Contains(t, started, "no worker polls the task queue "+s.name+"-events")
 	require.Contains(t, started, s.name+"-outbox-poller-1")
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone, slack_webhook_url, timezone)
-	        VALUES ('CUSTOMER', '42', 'ada@example.com', '+12025550142', NULL, 'Europe/Rome')`)
-	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '42', 'device-42')`)
-	s.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-	        VALUES ('CUSTOMER', '42', 'PUSH', true, '00:00:01', '00:00')`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window, quiet_hours_action)
-	        VALUES ('T', 'EMAIL', 'IMMEDIATE', '5 minutes', 'DROP'), ('T', 'SMS', 'IMMEDIATE', '5 minutes', 'DROP'), ('T', 'SLACK', 'IMMEDIATE', '5 minutes', 'DROP'),
-	               ('T', 'PUSH', 'IMMEDIATE', '5 minutes', 'DEFER'), ('T', 'WEBSOCKET', 'AGGREGATE', '1 hour', 'DROP')`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('T', 'hello', 'you')`)
+	s.fill(
+		postgrestest.Recipient{Email: "ada@example.com", Phone: "+12025550142", Timezone: "Europe/Rome"},
+		postgrestest.Device{UserType: notification.Customer, UserID: "42", Token: "device-42"},
+		postgrestest.Preference{UserType: notification.Customer, UserID: "42", Channel: notification.Push, QuietStart: "00:00:01",
+			QuietEnd: "00:00"},
+		postgrestest.Route{}, postgrestest.Route{Channel: notification.SMS}, postgrestest.Route{Channel: notification.Slack},
+		postgrestest.Route{Channel: notification.Push, QuietHoursAction: notification.Defer},
+		postgrestest.Route{Channel: notification.WebSocket, Strategy: notification.Aggregate, DigestWindow: time.Hour},
+		postgrestest.Template{EventType: "T", Title: "hello", Body: "you"})
 	s.fault("EMAIL", `{"status":503}`)
 	s.fault("SMS", `{"latency":"50s"}`)
 	w := s.startWorker()
@@ -254,10 +266,13 @@ func TestWhy(t *testing.T) {
 		require.NotContains(t, answer, "+12025550142")
 	}
 
-	says("EMAIL", "the next attempt is due at ", ", attempt 2 of 3. `starter delivery send-now", "UNAVAILABLE  503   sendgrid is unavailable: 503")
+	says("EMAIL", "the next attempt is due at ", ", attempt 2 of 3. `starter delivery send-now",
+		"UNAVAILABLE  503   sendgrid is unavailable: 503")
 	says("SMS", "attempt 1 of 3 is under way, since ", "-        -     under way")
-	says("PUSH", "it is waiting until ", "Europe/Rome: quiet hours. `starter delivery send-now", "quiet hours  00:00:01-00:00 Europe/Rome, it is ")
-	says("WEBSOCKET", "it is sent in its digest "+s.name+"-digest-customer42-WEBSOCKET-T, which says: 1 of at most 100 joined", "AGGREGATE over 1h0m0s")
+	says("PUSH", "it is waiting until ", "Europe/Rome: quiet hours. `starter delivery send-now",
+		"quiet hours  00:00:01-00:00 Europe/Rome, it is ")
+	says("WEBSOCKET", "it is sent in its digest "+s.name+"-digest-customer42-WEBSOCKET-T, which says: 1 of at most 100 joined",
+		"AGGREGATE over 1h0m0s")
 	slack := s.starter("delivery", "why", "--event", event, "--recipient", "customer/42", "--channel", "slack")
 	require.Contains(t, slack, "UNSUPPORTED", slack)
 	require.Contains(t, slack, "SLACK may not serve a recipient of type CUSTOMER")
@@ -307,10 +322,12 @@ func (s *system) seesDeadWorkers(w *worker, id string) {
 // Operators find events that reached nobody, or not everybody, by their outcome. After the rules
 // are corrected, a retry notifies the missing people. Nobody gets a message twice.
 func (s *system) toldNobody(w *worker) {
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('VISIT', 'EMAIL'), ('HALF', 'EMAIL')`)
-	s.exec(`INSERT INTO recipient (user_type, user_id, name, email) VALUES ('CUSTOMER', '5', 'Bo', 'bo@example.com')`)
-	s.exec(`INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES
-		('VISIT', 'CUSTOMER', 'CUSTOMER', 'patient.id'), ('HALF', 'CUSTOMER', 'CUSTOMER', '@aggregate'), ('HALF', 'CUSTOMER', 'CUSTOMER', 'friend.id')`)
+	s.fill(
+		postgrestest.Route{EventType: "VISIT"}, postgrestest.Route{EventType: "HALF"},
+		postgrestest.Recipient{UserID: "5", Name: "Bo", Email: "bo@example.com"},
+		postgrestest.Target{EventType: "VISIT", UserType: notification.Customer, EntityType: "CUSTOMER", EntityIDPath: "patient.id"},
+		postgrestest.Target{EventType: "HALF", UserType: notification.Customer, EntityType: "CUSTOMER", EntityIDPath: "@aggregate"},
+		postgrestest.Target{EventType: "HALF", UserType: notification.Customer, EntityType: "CUSTOMER", EntityIDPath: "friend.id"})
 
 	ended := map[notification.EventOutcome]string{
 		notification.NoRouting:    s.emit(s.name+"-routing", "UNROUTED", "CUSTOMER/1", `{"number":1}`),
@@ -334,7 +351,7 @@ func (s *system) toldNobody(w *worker) {
 	s.fails(2, "NO_RECIPIENTS, NO_ROUTING, PROBLEM", "event", "list", "--outcome", "nobody")
 	s.fails(1, "told everybody that the rules named", "event", "retry", told)
 
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('UNROUTED', 'EMAIL')`)
+	s.fill(postgrestest.Route{EventType: "UNROUTED"})
 	s.exec(`UPDATE event_type_recipients SET entity_id_path = 'customerId' WHERE entity_id_path = 'patient.id'`)
 	s.exec(`UPDATE event_type_recipients SET entity_id_path = 'friendId' WHERE entity_id_path = 'friend.id'`)
 	require.Contains(s.t, s.starter("event", "retry", ended[notification.NoRouting], "--dry-run"), "would be planned again")
@@ -343,10 +360,13 @@ func (s *system) toldNobody(w *worker) {
 	require.Regexp(s.t, `done +2`, s.starter("event", "retry", "--outcome", "no_recipients"))
 
 	mended := []string{ended[notification.NoRouting], ended[notification.NoRecipients], ended[notification.EventProblem]}
-	s.awaitCount(len(mended), `SELECT count(*) FROM processed_event WHERE event_id = ANY ($1) AND status = 'SUCCESS' AND outcome IS NULL AND problem IS NULL`, mended)
-	s.awaitCount(1, `SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'NO_RECIPIENTS'`, nobody) // its rules were not corrected
+	s.awaitCount(len(mended),
+		`SELECT count(*) FROM processed_event WHERE event_id = ANY ($1) AND status = 'SUCCESS' AND outcome IS NULL AND problem IS NULL`, mended)
+	s.awaitCount(1, `SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'NO_RECIPIENTS'`,
+		nobody) // its rules were not corrected
 	accepted := s.accepted()
-	for _, id := range []string{mended[0] + "-customer1-EMAIL", mended[1] + "-customer1-EMAIL", mended[2] + "-customer1-EMAIL", mended[2] + "-customer5-EMAIL"} {
+	for _, id := range []string{mended[0] + "-customer1-EMAIL", mended[1] + "-customer1-EMAIL", mended[2] + "-customer1-EMAIL",
+		mended[2] + "-customer5-EMAIL"} {
 		require.Equal(s.t, 1, accepted[id], id)
 	}
 	require.Len(s.t, accepted, 4+loadChannels)

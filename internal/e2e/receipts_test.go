@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/internal/receipts"
 	"herald/internal/receipts/receiptstest"
@@ -25,25 +26,29 @@ import (
 
 // signing returns the settings with which a gateway accepts a signer.
 func signing(signer receiptstest.Signer) []string {
-	return []string{"PUBLIC_URL=" + signer.PublicURL, "TWILIO_AUTH_TOKEN=" + signer.TwilioToken, "SENDGRID_WEBHOOK_PUBLIC_KEY=" + signer.PublicKey()}
+	return []string{"PUBLIC_URL=" + signer.PublicURL, "TWILIO_AUTH_TOKEN=" + signer.TwilioToken,
+		"SENDGRID_WEBHOOK_PUBLIC_KEY=" + signer.PublicKey()}
 }
 
 // sentMails inserts this number of deliveries that SendGrid has accepted.
 func (s *system) sentMails(count int) {
 	s.t.Helper()
-	s.exec(`
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, attempt_count, sent_at, available_at, provider_message_id)
-		SELECT 'mail-' || i, 'ORDER_READY', 'CUSTOMER', i, 'EMAIL', 'mail-' || i || '-customer' || i || '-EMAIL', 'Title', 'Body', 'ada' || i || '@example.com',
-		       'SENT', 1, now() - interval '1 minute', now(), 'm' || i
-		FROM   generate_series(1, $1) i`, count)
+	s.fillMany(count, postgrestest.Delivery{
+		EventType: "ORDER_READY", Status: notification.Sent, Attempts: 1, SentAt: time.Now().Add(-time.Minute), AvailableAt: time.Now(),
+	}, postgrestest.Expressions{
+		"event_id": "'mail-' || i", "user_id": "i", "delivery_id": "'mail-' || i || '-customer' || i || '-EMAIL'",
+		"recipient_address": "'ada' || i || '@example.com'", "provider_message_id": "'m' || i",
+	})
 }
 
 // mailEvents returns a batch of bounces for this number of e-mails.
 func mailEvents(count int) string {
 	var events []string
 	for i := 1; i <= count; i++ {
-		events = append(events, fmt.Sprintf(`{"event":"bounce","type":"bounce","status":"5.1.1","reason":"550 <ada%d@example.com> unknown","sg_event_id":"e%d","sg_message_id":"m%d.x","timestamp":%d,"email":"ada%d@example.com","delivery_id":"mail-%d-customer%d-EMAIL"}`,
-			i, i, i, time.Now().Unix(), i, i, i))
+		events = append(events,
+			fmt.Sprintf(`{"event":"bounce","type":"bounce","status":"5.1.1","reason":"550 <ada%d@example.com> `+
+				`unknown","sg_event_id":"e%d","sg_message_id":"m%d.x","timestamp":%d,"email":"ada%d@example.com","delivery_id":"mail-%d-customer%d-EMAIL"}`,
+				i, i, i, time.Now().Unix(), i, i, i))
 	}
 	return "[" + strings.Join(events, ",") + "]"
 }
@@ -52,7 +57,8 @@ func mailEvents(count int) string {
 // answer.
 func (g *gateway) sendgrid(signer receiptstest.Signer, batch string) int {
 	g.t.Helper()
-	request := must(http.NewRequestWithContext(g.t.Context(), http.MethodPost, "http://"+g.host()+"/webhooks/sendgrid", strings.NewReader(batch)))(g.t)
+	request := must(http.NewRequestWithContext(g.t.Context(), http.MethodPost, "http://"+g.host()+"/webhooks/sendgrid",
+		strings.NewReader(batch)))(g.t)
 	request.Header = signer.SendGrid(time.Now(), batch)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -77,7 +83,8 @@ func TestGatewayDies(t *testing.T) {
 	must(lock.Exec(t.Context(), `SELECT FROM notification FOR UPDATE`))(t)
 	answered := make(chan int, 1)
 	go func() { answered <- first.sendgrid(signer, mailEvents(mails)) }()
-	s.awaitCount(1, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'herald-webhooks' AND wait_event_type = 'Lock'`)
+	s.awaitCount(1, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'herald-webhooks' `+
+		`AND wait_event_type = 'Lock'`)
 	first.kill()
 	require.Zero(t, <-answered)
 	require.NoError(t, lock.Rollback(t.Context()))
@@ -124,7 +131,8 @@ func TestStopWhileTheGatewayIsBusy(t *testing.T) {
 	s := newSystem(t)
 	s.exec(people)
 	signer := receiptstest.New("https://herald.example.com/herald")
-	first := s.startGateway(append(signing(signer), "DATABASE_URL="+strings.Replace(s.servers.databaseURL, "pool_max_conns=8", "pool_max_conns=2", 1))...)
+	first := s.startGateway(append(signing(signer),
+		"DATABASE_URL="+strings.Replace(s.servers.databaseURL, "pool_max_conns=8", "pool_max_conns=2", 1))...)
 	second := s.startGateway(signing(signer)...)
 	lock := must(s.store.Pool.Begin(t.Context()))(t)
 	must(lock.Exec(t.Context(), `LOCK TABLE notification`))(t)
@@ -154,7 +162,8 @@ func (s *system) bounces(g *gateway) {
 	s.awaitCount(1, status, s.eventID("bounces", 0), "SMS", "DELIVERED")
 	s.writeEvents("is-not-sent", 1)
 	s.awaitSuccess(s.eventID("is-not-sent", 0))
-	require.Equal(s.t, 1, s.count(`SELECT count(*) FROM notification_decision WHERE event_id = $1 AND channels::text LIKE '%SUPPRESSED%'`, s.eventID("is-not-sent", 0)))
+	require.Equal(s.t, 1, s.count(`SELECT count(*) FROM notification_decision WHERE event_id = $1 AND channels::text LIKE '%SUPPRESSED%'`,
+		s.eventID("is-not-sent", 0)))
 	require.Zero(s.t, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND channel = 'EMAIL'`, s.eventID("is-not-sent", 0)))
 	s.eventually(func() bool { return g.metric(`herald_receipts_total{channel="EMAIL",outcome="repeated"}`) > 0 }, "the repeats do not come")
 	for _, cause := range []string{"unsigned", "forged", "stale", "no_key"} {
@@ -178,11 +187,13 @@ func get(t *testing.T, address string) string {
 // The inbox shows and reverts it. A mailbox provider's POST unsubscribes with one click. Other messages
 // still arrive. Mandatory messages have no link.
 func (p *inboxes) unsubscribe(b *browser, ada *tab) {
-	p.exec(`
-		INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_CONFIRMED', 'your_bookings'), ('RESERVATION_CANCELLED', 'your_bookings');
-		UPDATE event_type_channel_routing SET mandatory = false WHERE event_type = 'RESERVATION_CONFIRMED'`)
+	p.fill(
+		postgrestest.Category{EventType: "RESERVATION_CONFIRMED", Category: "your_bookings"},
+		postgrestest.Category{EventType: "RESERVATION_CANCELLED", Category: "your_bookings"})
+	p.exec("UPDATE event_type_channel_routing SET mandatory = false WHERE event_type = 'RESERVATION_CONFIRMED'")
 	decided := func(event, decision string) {
-		p.awaitCount(1, `SELECT count(*) FROM notification_decision WHERE event_id = $1 AND user_id = '43' AND channels ->> 'EMAIL' = $2`, event, decision)
+		p.awaitCount(1, `SELECT count(*) FROM notification_decision WHERE event_id = $1 AND user_id = '43' AND channels ->> 'EMAIL' = $2`,
+			event, decision)
 	}
 	link := p.linkOf(p.confirm("19:00") + "-customer43-EMAIL")
 	status, _ := p.gateway.request(http.MethodGet, link, "", nil)
@@ -191,7 +202,8 @@ func (p *inboxes) unsubscribe(b *browser, ada *tab) {
 
 	page := b.open("http://" + p.gateway.host() + link)
 	page.awaitText("h2", "Stop e-mails about your bookings?")
-	require.Equal(p.t, "rgb(36, 86, 214)", evaluate[string](page, "getComputedStyle(document.querySelector('button')).backgroundColor"), "the page has the style of the inbox")
+	require.Equal(p.t, "rgb(36, 86, 214)", evaluate[string](page, "getComputedStyle(document.querySelector('button')).backgroundColor"),
+		"the page has the style of the inbox")
 	page.tabTo("button.main")
 	page.press(kb.Enter)
 	page.awaitText("h2", "You will get no more e-mails about your bookings")
@@ -242,7 +254,9 @@ func TestFollowUpsOfReceipts(t *testing.T) {
 
 	s := newSystem(t)
 	s.prepareLoad()
-	s.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('LOAD', 'SMS', 'PUSH', '1 hour', 'DELIVERED')`)
+	s.fill(postgrestest.Escalation{
+		EventType: "LOAD", From: notification.SMS, To: notification.Push, After: time.Hour, Until: notification.UntilDelivered,
+	})
 	w := s.startAll(loadWorker...)
 	s.writeEvents("r", 1)
 	event := s.eventID("r", 0)
@@ -251,8 +265,10 @@ func TestFollowUpsOfReceipts(t *testing.T) {
 	s.awaitDelivery(text, "SENT")
 	w.kill()
 
-	bounce := notification.Receipt{Provider: "sendgrid", ID: "bounce", DeliveryID: mail, At: time.Now(), Word: "bounce", Detail: "550 no such mailbox", Status: notification.Failed}
-	s.record(bounce, notification.Receipt{Provider: "twilio", ID: "delivered", DeliveryID: text, At: time.Now(), Word: "delivered", Status: notification.Delivered})
+	bounce := notification.Receipt{Provider: "sendgrid", ID: "bounce", DeliveryID: mail, At: time.Now(), Word: "bounce",
+		Detail: "550 no such mailbox", Status: notification.Failed}
+	s.record(bounce, notification.Receipt{Provider: "twilio", ID: "delivered", DeliveryID: text, At: time.Now(), Word: "delivered",
+		Status: notification.Delivered})
 	require.Equal(t, 2, s.count(`SELECT count(*) FROM delivery_follow_up`))
 	require.Regexp(t, `follow-ups +2 wait`, s.starter("status"))
 
@@ -267,7 +283,8 @@ func TestFollowUpsOfReceipts(t *testing.T) {
 
 	// A worker starts the terminated workflow again.
 	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), workflows.FollowUpID(s.name), "", "test"))
-	s.record(bounce, notification.Receipt{Provider: "twilio", ID: "undelivered", DeliveryID: text, At: time.Now(), Word: "undelivered", Detail: "30005", Status: notification.Failed})
+	s.record(bounce, notification.Receipt{Provider: "twilio", ID: "undelivered", DeliveryID: text, At: time.Now(), Word: "undelivered",
+		Detail: "30005", Status: notification.Failed})
 	letters = s.deadLetters()
 	require.Len(t, letters, 1, "only the text message's failure is new")
 	require.Contains(t, string(letters[0].Body), `"delivery_id":"`+text+`"`)
@@ -314,7 +331,7 @@ func TestReceiptsOfVonage(t *testing.T) {
 	s.env = append(append(s.env, s.vonage()...), "SMS_PROVIDERS=vonage", "VONAGE_SIGNATURE_SECRET=e2e")
 	s.startGateway("GATEWAY_HTTP_ADDR=" + gateway)
 	s.route("NEWS", "SMS")
-	s.exec(`INSERT INTO recipient (user_type, user_id, phone) VALUES ('CUSTOMER', '1', '+12025550101'), ('CUSTOMER', '2', '+15005550105')`)
+	s.fill(postgrestest.Recipient{UserID: "1", Phone: "+12025550101"}, postgrestest.Recipient{UserID: "2", Phone: "+15005550105"})
 	s.startAll("--events", "--channels", "sms")
 	arrived := s.emit(s.name+"-1", "NEWS", "CUSTOMER/1", "{}") + "-customer1-SMS"
 	lost := s.emit(s.name+"-2", "NEWS", "CUSTOMER/2", "{}") + "-customer2-SMS"

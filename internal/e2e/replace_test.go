@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 )
 
@@ -22,10 +24,12 @@ func TestReplace(t *testing.T) {
 	const versions, orders = 7, 2
 	s := newSystem(t, append(crashTimeouts, "PUSH_MAX_ATTEMPTS=100")...)
 	s.starter("seed", "--slack-url", s.sandbox.URL)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay)
-	        VALUES ('ORDER_STATUS', 'WEBSOCKET', 'IMMEDIATE', '0'), ('ORDER_STATUS', 'PUSH', 'IMMEDIATE', '0'), ('ORDER_STATUS', 'EMAIL', 'DELAYED', '1 hour')`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('ORDER_STATUS', 'Order {{.payload.order}}', 'status {{.payload.status}}')`)
-	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '43', 'phone-43')`)
+	s.fill(
+		postgrestest.Route{EventType: "ORDER_STATUS", Channel: notification.WebSocket},
+		postgrestest.Route{EventType: "ORDER_STATUS", Channel: notification.Push},
+		postgrestest.Route{EventType: "ORDER_STATUS", Strategy: notification.Delayed, Delay: time.Hour},
+		postgrestest.Template{EventType: "ORDER_STATUS", Title: "Order {{.payload.order}}", Body: "status {{.payload.status}}"},
+		postgrestest.Device{UserType: notification.Customer, UserID: "43", Token: "phone-43"})
 	screens := []string{"--events", "--channels", "websocket,email,push"}
 	w, other := s.startAll(screens...), s.startWorker(screens...)
 	p := &inboxes{system: s, gateway: s.startGateway("GATEWAY_DEMO=true")}
@@ -33,7 +37,8 @@ func TestReplace(t *testing.T) {
 
 	emit := func(order, n int) string {
 		status := fmt.Sprint("s", n)
-		return s.emit(fmt.Sprintf("%s-order-%d-%d", s.name, order, n), "ORDER_STATUS", "CUSTOMER/43", fmt.Sprintf(`{"order":%d,"status":%q}`, order, status),
+		return s.emit(fmt.Sprintf("%s-order-%d-%d", s.name, order, n), "ORDER_STATUS", "CUSTOMER/43",
+			fmt.Sprintf(`{"order":%d,"status":%q}`, order, status),
 			"--collapse-key", fmt.Sprint("order-", order))
 	}
 	ids, newest := map[string]bool{}, map[int]string{}
@@ -71,8 +76,11 @@ func TestReplace(t *testing.T) {
 	}
 
 	// The oracle: only the last version of each order in the outbox may remain.
-	require.Equal(t, (versions-1)*orders, s.count(`SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND status = 'CANCELLED' AND last_error = 'replaced by event ' || replaced_by`))
-	require.Zero(t, s.count(`SELECT count(*) FROM notification n WHERE (replaced_by IS NULL) <> (collapse_seq = (SELECT max(o.seq) FROM event_outbox o WHERE o.collapse_key = n.collapse_key))`))
+	require.Equal(t, (versions-1)*orders,
+		s.count(`SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND status = 'CANCELLED' `+
+			`AND last_error = 'replaced by event ' || replaced_by`))
+	require.Zero(t, s.count(`SELECT count(*) FROM notification n WHERE (replaced_by IS NULL) <> (collapse_seq = (SELECT max(o.seq) `+
+		`FROM event_outbox o WHERE o.collapse_key = n.collapse_key))`))
 	phone := map[string]string{} // the last title and text by collapse key, as a phone shows them
 	for _, m := range s.messages() {
 		require.NotEqual(t, notification.Email, m.Channel, "no e-mail was sent yet")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/tools/rig"
 	"herald/tools/sandbox"
 )
@@ -21,7 +22,7 @@ func TestRun(t *testing.T) {
 	s := newSystem(t)
 	providers, gateway := must(rig.FreeAddress())(t), must(rig.FreeAddress())(t)
 	s.starter("seed", "--slack-url", "http://"+providers)
-	s.exec(`INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_CONFIRMED', 'your_bookings')`)
+	s.fill(postgrestest.Category{EventType: "RESERVATION_CONFIRMED", Category: "your_bookings"})
 	s.env = append(s.env, "HERALD_BIN="+binaries, "SANDBOX_ADDR="+providers,
 		"WORKER_HTTP_ADDR="+must(rig.FreeAddress())(t), "GATEWAY_HTTP_ADDR="+gateway, "GATEWAY_ADMIN_ADDR="+must(rig.FreeAddress())(t))
 	refused := exec.CommandContext(t.Context(), "../../tools/run.sh")
@@ -42,7 +43,8 @@ func TestRun(t *testing.T) {
 			t.Logf("tools/run.sh:\n%s", output.Tail(16<<10))
 		}
 	})
-	s.eventually(func() bool { return strings.Contains(output.String(), "Ctrl-C ends everything") }, "tools/run.sh does not start its programs")
+	s.eventually(func() bool { return strings.Contains(output.String(), "Ctrl-C ends everything") },
+		"tools/run.sh does not start its programs")
 	mail := s.emit(s.name, "RESERVATION_CONFIRMED", "CUSTOMER/42", "{}") + "-customer42-EMAIL"
 	s.awaitDelivery(mail, "DELIVERED")
 	link := mailed(t, must(sandbox.Client{URL: "http://" + providers}.Accepted(t.Context(), time.Time{}))(t), mail).Unsubscribe

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/workflows"
@@ -46,10 +47,15 @@ func TestSweep(t *testing.T) {
 	require.Zero(t, found.Failed)
 	s.awaitDeliveries(s.eventID("lost", 0), "SENT", loadChannels)
 	s.awaitDeliveries(s.eventID("ended", 0), "SENT", 1)
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'FAILED' AND outcome = 'CANCELLED'`, s.eventID("terminated", 0)))
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND user_id = '2' AND status = 'CANCELLED' AND last_error = 'terminated'`, s.eventID("terminated", 0)))
-	require.Equal(t, loadChannels, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'PENDING' AND restarts = 0`, s.eventID("waiting", 0)))
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'PROCESSING' AND restarts = 0`, s.eventID("waiting", 0)))
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'FAILED' AND outcome = 'CANCELLED'`,
+		s.eventID("terminated", 0)))
+	require.Equal(t, 1,
+		s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND user_id = '2' AND status = 'CANCELLED' AND last_error = 'terminated'`,
+			s.eventID("terminated", 0)))
+	require.Equal(t, loadChannels,
+		s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'PENDING' AND restarts = 0`, s.eventID("waiting", 0)))
+	require.Equal(t, 1,
+		s.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'PROCESSING' AND restarts = 0`, s.eventID("waiting", 0)))
 
 	s.awaitSuccess(s.eventID("lost", 0))
 	require.Zero(t, s.sweep().StartedAgain)
@@ -67,7 +73,8 @@ func (s *system) sweepGivesUp() {
 	id := event + "-customer1-EMAIL"
 	s.exec(`UPDATE processed_event SET status = 'SUCCESS', created_at = now() - interval '1 hour' WHERE event_id = $1`, event)
 	s.lostDelivery(event, "1")
-	s.exec(`UPDATE notification SET created_at = now() - interval '1 hour', strategy = 'DELAYED', send_after = now() + interval '1 day' WHERE delivery_id = $1`, id)
+	s.exec(`UPDATE notification SET created_at = now() - interval '1 hour', strategy = 'DELAYED', send_after = now() + interval '1 `+
+		`day' WHERE delivery_id = $1`, id)
 	require.Zero(s.t, s.sweep().StartedAgain, "its time has not come")
 	s.exec(`UPDATE notification SET send_after = now() WHERE delivery_id = $1`, id)
 
@@ -75,7 +82,8 @@ func (s *system) sweepGivesUp() {
 		require.Equal(s.t, 1, s.sweep().StartedAgain)
 		s.eventually(func() bool {
 			s.exec(`UPDATE provider_state SET rests_until = NULL, rests = 0`) // the worker may record the rest after the attempt
-			return s.count(`SELECT count(*) FROM notification WHERE status = 'PENDING' AND attempt_count > 0 AND attempt_owner IS NULL AND next_attempt_at > now()`) == 1
+			return s.count(`SELECT count(*) FROM notification WHERE status = 'PENDING' AND attempt_count > 0 AND attempt_owner IS NULL `+
+				`AND next_attempt_at > now()`) == 1
 		}, "the delivery is not tried")
 		require.Zero(s.t, s.sweep().StartedAgain, "it waits for its next attempt")
 		s.lose(id)
@@ -83,7 +91,8 @@ func (s *system) sweepGivesUp() {
 	}
 	require.Equal(s.t, 1, s.sweep().Failed)
 
-	require.Equal(s.t, 1, s.count(`SELECT count(*) FROM notification WHERE status = 'FAILED' AND last_error = 'started again 3 times in vain'`))
+	require.Equal(s.t, 1,
+		s.count(`SELECT count(*) FROM notification WHERE status = 'FAILED' AND last_error = 'started again 3 times in vain'`))
 	letters := s.deadLetters()
 	require.Len(s.t, letters, 1)
 	require.Contains(s.t, string(letters[0].Body), id)
@@ -122,16 +131,15 @@ func (s *system) lostEvent(round string) {
 	s.exec(`
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at)
 		VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{"number": 1}', 'PROCESSED', now())`, id)
-	s.exec(`INSERT INTO processed_event (event_id) VALUES ($1)`, id)
+	s.fill(postgrestest.ProcessedEvent{ID: id})
 }
 
 // lostDelivery writes a planned delivery by e-mail that has no workflow.
 func (s *system) lostDelivery(event, user string) {
 	s.t.Helper()
-	s.exec(`
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address)
-		VALUES ($1, 'LOAD', 'CUSTOMER', $2, 'EMAIL', $3, 'Hello', 'You', 'ada@example.com')`,
-		event, user, notification.DeliveryID(event, "customer", user, notification.Email))
+	s.fill(
+		postgrestest.Delivery{ID: notification.DeliveryID(event, "customer", user, notification.Email), EventID: event, EventType: "LOAD",
+			UserID: user, Title: "Hello", Body: "You", Address: "ada@example.com"})
 }
 
 // lose deletes a workflow from Temporal.

@@ -26,6 +26,7 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 	"herald/internal/rabbitmq/rabbitmqtest"
 	"herald/tools/rig"
 	"herald/tools/sandbox"
@@ -201,12 +202,25 @@ func (s *system) fails(code int, want string, args ...string) {
 func (s *system) emit(id, eventType, aggregate, payload string, more ...string) string {
 	s.t.Helper()
 	aggregateType, aggregateID, _ := strings.Cut(aggregate, "/")
-	s.starter(append([]string{"emit", "--event-id", id, "--type", eventType, "--aggregate-type", aggregateType, "--aggregate-id", aggregateID, "--payload", payload}, more...)...)
+	s.starter(append([]string{"emit", "--event-id", id, "--type", eventType, "--aggregate-type", aggregateType, "--aggregate-id", aggregateID,
+		"--payload", payload}, more...)...)
 	return id
 }
 
 // gatewayStore returns the statements of a gateway.
 func (s *system) gatewayStore() *db.DB { return s.store }
+
+// fill inserts rows that prepare the test.
+func (s *system) fill(rows ...postgrestest.Row) {
+	s.t.Helper()
+	postgrestest.Add(s.t, s.store.Pool, rows...)
+}
+
+// fillMany inserts n rows that prepare the test. The expressions replace columns of the row.
+func (s *system) fillMany(n int, row postgrestest.Row, replaced postgrestest.Expressions) {
+	s.t.Helper()
+	postgrestest.AddMany(s.t, s.store.Pool, n, row, replaced)
+}
 
 // exec runs SQL that prepares the test.
 func (s *system) exec(sql string, args ...any) {
@@ -225,23 +239,27 @@ func (s *system) configure(document string) {
 // customers inserts customers 1 to n, who have an address on every channel for customers.
 func (s *system) customers(n int) {
 	s.t.Helper()
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone)
-	        SELECT 'CUSTOMER', n::text, 'c' || n || '@example.com', '+1201555' || lpad((n % 10000)::text, 4, '0') FROM generate_series(1, $1::int) n`, n)
-	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) SELECT user_type, user_id, 'token-' || user_id FROM recipient`)
+	s.fillMany(n, postgrestest.Recipient{}, postgrestest.Expressions{
+		"user_id": "i", "email": "'c' || i || '@example.com'", "phone": "'+1201555' || lpad((i % 10000)::text, 4, '0')",
+	})
+	s.fillMany(n, postgrestest.Device{UserType: notification.Customer}, postgrestest.Expressions{"user_id": "i", "token": "'token-' || i"})
 }
 
 // route sends an event type over channels at once, each event with the same text.
-func (s *system) route(eventType string, channels ...string) {
+func (s *system) route(eventType string, channels ...notification.Channel) {
 	s.t.Helper()
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) SELECT $1, unnest($2::text[])`, eventType, channels)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'For {{.recipient.user_id}}') ON CONFLICT DO NOTHING`)
+	for _, channel := range channels {
+		s.fill(postgrestest.Route{EventType: eventType, Channel: channel})
+	}
+	postgrestest.AddMissing(s.t, s.store.Pool, postgrestest.Template{Title: "News", Body: "For {{.recipient.user_id}}"})
 }
 
 // burst commits n events of a type at once, for all customers in turn.
 func (s *system) burst(name, eventType string, n int) {
 	s.t.Helper()
 	s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
-	        SELECT $1 || '-' || n, $2, 'CUSTOMER', (n % (SELECT count(*) FROM recipient) + 1)::text, jsonb_build_object('number', n) FROM generate_series(1, $3::int) n`,
+	        SELECT $1 || '-' || n, $2, 'CUSTOMER', (n % (SELECT count(*) FROM recipient) + 1)::text, jsonb_build_object('number', n)
+	        FROM   generate_series(1, $3::int) n`,
 		s.name+name, eventType, n)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/tools/sandbox"
 )
@@ -16,21 +17,31 @@ func TestTexts(t *testing.T) {
 
 	s := newSystem(t, "TEMPLATE_LINK_SCHEMES=myapp")
 	s.starter("migrate", "up")
-	s.exec(`
-		INSERT INTO recipient (user_type, user_id, name, email, phone, locale, timezone, slack_webhook_url)
-		VALUES ('CUSTOMER', 'p1', 'Pat', ' anna@müller.example ', '+39 340 123-4567', 'zh-Hant-TW', 'Asia/Calcutta', NULL),
-		       ('CUSTOMER', 'p2', 'Kim', 'kim@example.com', '+41 (0)79 123 45 67', 'en', 'UTC', NULL),
-		       ('ADMIN', 'a1', 'Ada', NULL, NULL, 'en', 'UTC', $1 || '/services/T1/B1/secret ')`, s.sandbox.URL)
-	s.exec(`
-		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path)
-		VALUES ('ORDER', 'EMAIL', 'IMMEDIATE', NULL), ('ORDER', 'SMS', 'DELAYED', 'at'), ('ALERT', 'SLACK', 'IMMEDIATE', NULL)`)
-	s.exec(`
-		INSERT INTO notification_template (event_type, channel, locale, title, body, url)
-		VALUES ('ORDER', 'EMAIL', 'en', E'Total {{printf "%.2f" .payload.total}} of {{.payload.shop}}\n', '<!--[if mso]><td><![endif]--><a href="{{.payload.link}}">{{if gt .payload.total 100}}Big{{else}}Small{{end}}</a>', NULL),
-		       ('ORDER', 'EMAIL', 'zh', '简体', 'x', NULL),
-		       ('ORDER', 'EMAIL', 'zh-Hant', '繁體 {{.payload.total}}', '<a href="{{.payload.link}}">{{if gt .payload.total 100}}Big{{else}}Small{{end}}</a>', NULL),
-		       ('ORDER', '*', 'en', 'Order', '{{.payload.total}} {{if .payload.fee}}fee{{else}}no fee{{end}} {{.payload.note}}', NULL),
-		       ('ALERT', 'SLACK', 'en', 'Alert', '<{{.payload.link}}|Open> {{.payload.shop}} https://shop.example/', 'https://shop.example/a')`)
+	const order = `<a href="{{.payload.link}}">{{if gt .payload.total 100}}Big{{else}}Small{{end}}</a>`
+	s.fill(
+		postgrestest.Recipient{
+			UserID: "p1", Name: "Pat", Email: " anna@müller.example ", Phone: "+39 340 123-4567", Locale: "zh-Hant-TW", Timezone: "Asia/Calcutta",
+		},
+		postgrestest.Recipient{UserID: "p2", Name: "Kim", Email: "kim@example.com", Phone: "+41 (0)79 123 45 67"},
+		postgrestest.Recipient{UserType: notification.Admin, UserID: "a1", Name: "Ada", Slack: s.sandbox.URL + "/services/T1/B1/secret "},
+		postgrestest.Route{EventType: "ORDER"},
+		postgrestest.Route{EventType: "ORDER", Channel: notification.SMS, Strategy: notification.Delayed, SendAtPath: "at"},
+		postgrestest.Route{EventType: "ALERT", Channel: notification.Slack},
+		postgrestest.Template{
+			EventType: "ORDER", Channel: notification.Email, Title: `Total {{printf "%.2f" .payload.total}} of {{.payload.shop}}` + "\n",
+			Body: "<!--[if mso]><td><![endif]-->" + order,
+		},
+		postgrestest.Template{EventType: "ORDER", Channel: notification.Email, Locale: "zh", Title: "简体", Body: "x"},
+		postgrestest.Template{
+			EventType: "ORDER", Channel: notification.Email, Locale: "zh-Hant", Title: "繁體 {{.payload.total}}", Body: order,
+		},
+		postgrestest.Template{
+			EventType: "ORDER", Title: "Order", Body: "{{.payload.total}} {{if .payload.fee}}fee{{else}}no fee{{end}} {{.payload.note}}",
+		},
+		postgrestest.Template{
+			EventType: "ALERT", Channel: notification.Slack, Title: "Alert",
+			Body: "<{{.payload.link}}|Open> {{.payload.shop}} https://shop.example/", URL: "https://shop.example/a",
+		})
 	w := s.startAll()
 
 	emit := func(name, eventType, aggregate, payload string) string {
@@ -52,10 +63,12 @@ func TestTexts(t *testing.T) {
 		sent[message.DeliveryID] = message
 	}
 	for id, want := range map[string]sandbox.Entry{
-		good + "-customerp1-EMAIL":  {Recipient: "anna@xn--mller-kva.example", Title: "繁體 120.50", Body: `<a href="myapp://order/7">Big</a>`},
-		good + "-customerp1-SMS":    {Recipient: "+393401234567", Body: "120.50 no fee 100%!d(x)"},
-		other + "-customerp2-EMAIL": {Recipient: "kim@example.com", Title: "Total 12.00 of Trattoria da Ada", Body: `<!--[if mso]><td><![endif]--><a href="tel:&#43;41791234567">Small</a>`},
-		alert + "-admina1-SLACK":    {Recipient: "/services/T1/B1/secret", Title: "Alert", Body: "*<https://shop.example/a|Alert>*\n<https://shop.example/?a=1&amp;b=2|Open> &lt;!channel&gt; <https://shop.example/>"},
+		good + "-customerp1-EMAIL": {Recipient: "anna@xn--mller-kva.example", Title: "繁體 120.50", Body: `<a href="myapp://order/7">Big</a>`},
+		good + "-customerp1-SMS":   {Recipient: "+393401234567", Body: "120.50 no fee 100%!d(x)"},
+		other + "-customerp2-EMAIL": {Recipient: "kim@example.com", Title: "Total 12.00 of Trattoria da Ada",
+			Body: `<!--[if mso]><td><![endif]--><a href="tel:&#43;41791234567">Small</a>`},
+		alert + "-admina1-SLACK": {Recipient: "/services/T1/B1/secret", Title: "Alert",
+			Body: "*<https://shop.example/a|Alert>*\n<https://shop.example/?a=1&amp;b=2|Open> &lt;!channel&gt; <https://shop.example/>"},
 	} {
 		got, found := sent[id]
 		require.True(t, found, id)
@@ -65,12 +78,15 @@ func TestTexts(t *testing.T) {
 	s.requireDelivery(bad+"-customerp2-EMAIL", "FAILED", `template ORDER/EMAIL/en: title: key "total" does not fit the format of its printf`)
 	s.requireDelivery(link+"-customerp1-EMAIL", "FAILED", `template ORDER/EMAIL/zh-Hant: body: key "link" is not a link that is allowed`)
 	s.requireDelivery(mention+"-admina1-SLACK", "FAILED", `template ALERT/SLACK/en: body: key "link" is not a link that is allowed`)
-	require.Equal(t, "+39 340 123-4567", s.stored(`SELECT recipient_address FROM notification WHERE delivery_id = $1`, good+"-customerp1-SMS"), "the stored text stays")
+	require.Equal(t, "+39 340 123-4567", s.stored(`SELECT recipient_address FROM notification WHERE delivery_id = $1`, good+"-customerp1-SMS"),
+		"the stored text stays")
 	require.Zero(t, s.count(`SELECT count(*) FROM recipient_suppression`))
 
 	out, err := s.tryStarter("check")
 	require.Error(t, err)
-	require.Contains(t, out, "1 row has a phone number with a 0 after the country code, which is dialled only inside the country, so each SMS to them fails: CUSTOMER/p2")
+	require.Contains(t, out,
+		"1 row has a phone number with a 0 after the country code, which is dialled only inside the country, so each SMS to them fails: "+
+			"CUSTOMER/p2")
 	require.Contains(t, out, `key "link" is not a link that is allowed`)
 	require.NotContains(t, out, "otherapp")
 	require.NotContains(t, out, "79 123")

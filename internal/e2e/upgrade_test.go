@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
 
+	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 	"herald/internal/relay/kafka/kafkatest"
 )
 
@@ -57,17 +59,22 @@ func newUpgrade(t *testing.T) (*upgrade, *worker) {
 	settings = append(settings, "KAFKA_BROKERS="+cluster.Address, "EMAIL_RATE_LIMIT=5", "BULK_THRESHOLD=110",
 		"SMS_MAX_ATTEMPTS=100", "SMS_RETRY_INTERVAL=1s", "SMS_RETRY_COEFFICIENT=1")
 	u := &upgrade{system: newSystem(t, append(settings, crashTimeouts...)...), services: services, broker: cluster.Address}
-	u.exec(`INSERT INTO recipient (user_type, user_id, email, phone) SELECT 'CUSTOMER', n::text, 'c' || n || '@example.com', '+1201555' || lpad(n::text, 4, '0') FROM generate_series(1, $1::int) n`, batched)
-	u.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '1', 'token-1')`)
-	u.exec(`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', '5', 'CUSTOMER', user_id, 'GUEST' FROM recipient WHERE user_id::int <= $1`, paged)
-	u.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay, digest_window, on_escalation_only) VALUES
-		('WAIT', 'PUSH', 'DELAYED', '1 hour', DEFAULT, false), ('RETRY', 'SMS', 'IMMEDIATE', DEFAULT, DEFAULT, false),
-		('ESCALATE', 'PUSH', 'IMMEDIATE', DEFAULT, DEFAULT, false), ('ESCALATE', 'SMS', 'IMMEDIATE', DEFAULT, DEFAULT, true),
-		('DIGEST', 'SMS', 'AGGREGATE', DEFAULT, '30 seconds', false),
-		('PAGED', 'EMAIL', 'IMMEDIATE', DEFAULT, DEFAULT, false), ('PAGED', 'SMS', 'DELAYED', '40 seconds', DEFAULT, false),
-		('BATCHED', 'EMAIL', 'IMMEDIATE', DEFAULT, DEFAULT, false), ('LOAD', 'PUSH', 'IMMEDIATE', DEFAULT, DEFAULT, false)`)
-	u.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('ESCALATE', 'PUSH', 'SMS', '30 seconds', 'READ')`)
-	u.exec(`INSERT INTO notification_template (title, body) VALUES ('Hello', 'World')`)
+	u.fillMany(batched, postgrestest.Recipient{}, postgrestest.Expressions{
+		"user_id": "i", "email": "'c' || i || '@example.com'", "phone": "'+1201555' || lpad(i::text, 4, '0')",
+	})
+	u.fillMany(paged, postgrestest.Member{UserType: notification.Customer, Role: "GUEST"}, postgrestest.Expressions{"user_id": "i"})
+	u.fill(
+		postgrestest.Device{UserType: notification.Customer, UserID: "1", Token: "token-1"},
+		postgrestest.Route{EventType: "WAIT", Channel: notification.Push, Strategy: notification.Delayed, Delay: time.Hour},
+		postgrestest.Route{EventType: "RETRY", Channel: notification.SMS},
+		postgrestest.Route{EventType: "ESCALATE", Channel: notification.Push},
+		postgrestest.Route{EventType: "ESCALATE", Channel: notification.SMS, OnEscalationOnly: true},
+		postgrestest.Route{EventType: "DIGEST", Channel: notification.SMS, Strategy: notification.Aggregate, DigestWindow: 30 * time.Second},
+		postgrestest.Route{EventType: "PAGED"},
+		postgrestest.Route{EventType: "PAGED", Channel: notification.SMS, Strategy: notification.Delayed, Delay: 40 * time.Second},
+		postgrestest.Route{EventType: "BATCHED"}, postgrestest.Route{EventType: "LOAD", Channel: notification.Push},
+		postgrestest.Escalation{EventType: "ESCALATE", From: notification.Push, After: 30 * time.Second},
+		postgrestest.Template{Title: "Hello", Body: "World"})
 	u.fault("SMS", `{"status":503}`)
 	old := u.startWorker()
 	u.starter("poller", "start")
@@ -101,7 +108,8 @@ func (u *upgrade) load(seconds int, f func(second int)) {
 		f(second)
 		for began := time.Now(); time.Since(began) < time.Second; time.Sleep(250 * time.Millisecond) {
 			id := fmt.Sprintf("%s-load-%d", u.name, len(u.events))
-			u.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{}')`, id)
+			u.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) `+
+				`VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{}')`, id)
 			u.events = append(u.events, id)
 		}
 	}
@@ -113,12 +121,16 @@ func (u *upgrade) ends(allowedDuplicates int) {
 	u.t.Helper()
 	kafkatest.CreateTopic(u.t, u.broker, "order-events", nil) // early, because the back-off for a missing topic grows
 	u.mend()
-	u.starter(append([]string{"delivery", "send-now"}, u.deliveries(`SELECT delivery_id FROM notification WHERE event_type = 'WAIT' AND status = 'PENDING'`)...)...)
+	u.starter(append([]string{"delivery", "send-now"},
+		u.deliveries(`SELECT delivery_id FROM notification WHERE event_type = 'WAIT' AND status = 'PENDING'`)...)...)
 	u.awaitSuccess(u.events...)
 	u.awaitCount(0, `SELECT count(*) FROM processed_event WHERE status <> 'SUCCESS' AND event_id <> ALL ($1::text[])`, u.cancelled)
-	require.Zero(u.t, u.count(`SELECT count(*) FROM notification WHERE status <> CASE WHEN event_id = ANY ($1::text[]) THEN 'CANCELLED' ELSE 'SENT' END`, u.cancelled))
+	require.Zero(u.t,
+		u.count(`SELECT count(*) FROM notification WHERE status <> CASE WHEN event_id = ANY ($1::text[]) THEN 'CANCELLED' ELSE 'SENT' END`,
+			u.cancelled))
 	require.Equal(u.t, 2*paged+batched, u.count(`SELECT count(*) FROM notification WHERE event_type IN ('PAGED', 'BATCHED')`))
-	require.Equal(u.t, u.count(`SELECT count(*) FROM event_outbox WHERE event_type = 'ESCALATE'`), u.count(`SELECT count(*) FROM notification WHERE event_type = 'ESCALATE' AND channel = 'SMS'`))
+	require.Equal(u.t, u.count(`SELECT count(*) FROM event_outbox WHERE event_type = 'ESCALATE'`),
+		u.count(`SELECT count(*) FROM notification WHERE event_type = 'ESCALATE' AND channel = 'SMS'`))
 	require.Zero(u.t, u.count(`SELECT count(*) FROM processed_event WHERE outcome IS NOT NULL AND event_id <> ALL ($1::text[])`, u.cancelled))
 	accepted, duplicates := u.accepted(), 0
 	for _, id := range u.deliveries(`SELECT DISTINCT coalesce(digest_id, delivery_id) FROM notification WHERE status = 'SENT'`) {
@@ -160,7 +172,8 @@ func (u *upgrade) requirePublishedOnce(allowedDuplicates int) {
 
 // harmless lists the causes of dropped tasks that are no failures: a signal arrived meanwhile, or the
 // workflow was terminated.
-var harmless = []enums.WorkflowTaskFailedCause{enums.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND, enums.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND}
+var harmless = []enums.WorkflowTaskFailedCause{enums.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
+	enums.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND}
 
 // noTaskFailed requires that no history of the installation has a failed workflow task, except
 // histories that a rollback terminated.

@@ -5,15 +5,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
 )
 
 // Reminders a day before visits: a reminder that is nearly due, some for later years, one in the
 // past, and one for a visit without a time zone.
 func (s *system) reminders() {
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, timezone) VALUES ('CUSTOMER', '42', 'ada@example.com', 'Europe/Rome')`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before, skip_if_past)
-	        VALUES ('VISIT', 'EMAIL', 'DELAYED', 'visit.startsAt', '24 hours', true)`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('VISIT', 'Your visit', '{{.payload.visit.startsAt}}')`)
+	s.fill(
+		postgrestest.Recipient{Email: "ada@example.com", Timezone: "Europe/Rome"},
+		postgrestest.Route{EventType: "VISIT", Strategy: notification.Delayed, SendAtPath: "visit.startsAt", SendBefore: "24 hours",
+			SkipIfPast: true},
+		postgrestest.Template{EventType: "VISIT", Title: "Your visit", Body: "{{.payload.visit.startsAt}}"})
 	visit := func(name, startsAt string) (event, reminder string) {
 		event = s.emit(s.name+"-"+name, "VISIT", "CUSTOMER/42", fmt.Sprintf(`{"visit":{"startsAt":%q}}`, startsAt))
 		return event, event + "-customer42-EMAIL"
@@ -65,22 +69,26 @@ func (s *system) orders(verb, id string, flags ...string) {
 // digest, or until a time that an operator set.
 func (s *system) afterAWait() {
 	before := len(s.accepted())
-	s.exec(`INSERT INTO recipient (user_type, user_id, email)
-	        SELECT 'RESTAURANT_USER', i::text, format('ada%s@example.com', i) FROM generate_series(1, 5) AS i`)
-	s.exec(`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
-	        SELECT 'RESTAURANT', r::text, 'RESTAURANT_USER', i::text, 'CHEF' FROM generate_series(1, 5) AS i, generate_series(5, 6) AS r`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay, digest_window)
-	        VALUES ('TOMORROW', 'EMAIL', 'DELAYED', '1 hour', '5 minutes'), ('NEWS', 'EMAIL', 'AGGREGATE', '0', '1 hour')`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('TOMORROW', 'news of {{.payload.of}}', 'news'), ('NEWS', 'news of {{.payload.of}}', 'news')`)
+	s.fillMany(5, postgrestest.Recipient{UserType: notification.RestaurantUser},
+		postgrestest.Expressions{"user_id": "i", "email": "format('ada%s@example.com', i)"})
+	for _, restaurant := range []string{"5", "6"} {
+		s.fillMany(5, postgrestest.Member{EntityID: restaurant, Role: "CHEF"}, postgrestest.Expressions{"user_id": "i"})
+	}
+	s.fill(
+		postgrestest.Route{EventType: "TOMORROW", Strategy: notification.Delayed, Delay: time.Hour},
+		postgrestest.Route{EventType: "NEWS", Strategy: notification.Aggregate, DigestWindow: time.Hour},
+		postgrestest.Template{EventType: "TOMORROW", Title: "news of {{.payload.of}}", Body: "news"},
+		postgrestest.Template{EventType: "NEWS", Title: "news of {{.payload.of}}", Body: "news"})
 	emit := func(eventType string, restaurant int) string {
-		return s.emit(fmt.Sprintf("%s-%s-%d", s.name, eventType, restaurant), eventType, fmt.Sprintf("RESTAURANT/%d", restaurant), fmt.Sprintf(`{"of":%d}`, restaurant))
+		return s.emit(fmt.Sprintf("%s-%s-%d", s.name, eventType, restaurant), eventType, fmt.Sprintf("RESTAURANT/%d", restaurant),
+			fmt.Sprintf(`{"of":%d}`, restaurant))
 	}
 	mail := func(event string, staff int) string { return fmt.Sprintf("%s-staff%d-EMAIL", event, staff) }
 	later, five, six := emit("TOMORROW", 5), emit("NEWS", 5), emit("NEWS", 6)
 	s.awaitCount(15, "SELECT count(*) FROM notification WHERE event_type IN ('TOMORROW', 'NEWS')")
 
 	s.exec("DELETE FROM entity_member WHERE user_id = '1' AND entity_id = '5'") // left one of two restaurants
-	s.exec("INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '2', 'EMAIL', false)")
+	s.fill(postgrestest.Preference{UserID: "2", Off: true})
 	s.exec("UPDATE recipient SET active = false WHERE user_id = '3'")
 	s.exec("UPDATE recipient SET email = 'moved@example.com' WHERE user_id = '4'")
 	for staff := 1; staff <= 5; staff++ {
@@ -99,7 +107,8 @@ func (s *system) afterAWait() {
 			if reasons[i] != "" {
 				status = "CANCELLED"
 			}
-			s.awaitCount(1, "SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = $2 AND coalesce(last_error, '') = $3", id, status, reasons[i])
+			s.awaitCount(1, "SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = $2 AND coalesce(last_error, '') = $3", id,
+				status, reasons[i])
 			require.Equal(s.t, status == "SENT", s.count("SELECT count(*) FROM delivery_attempt WHERE delivery_id = $1", id) == 1)
 		}
 	}
@@ -112,12 +121,16 @@ func (s *system) afterAWait() {
 // Deliveries whose delay ends in quiet hours: `delivery why` and `delivery show` are correct
 // before and after the end of the delay.
 func (s *system) delayEndsInQuietHours() {
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, timezone) VALUES ('CUSTOMER', '44', 'ada@example.com', 'UTC')`)
-	s.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-	        VALUES ('CUSTOMER', '44', 'EMAIL', true, (now() AT TIME ZONE 'UTC' + interval '1 hour')::time(0), (now() AT TIME ZONE 'UTC' + interval '5 hours')::time(0))`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay, quiet_hours_action)
-	        VALUES ('DROPPED', 'EMAIL', 'DELAYED', '2 hours', 'DROP'), ('DEFERRED', 'EMAIL', 'DELAYED', '2 hours', 'DEFER')`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('DROPPED', 'hello', 'you'), ('DEFERRED', 'hello', 'you')`)
+	s.fill(postgrestest.Recipient{UserID: "44", Email: "ada@example.com"})
+	s.fillMany(1, postgrestest.Preference{UserType: notification.Customer, UserID: "44"}, postgrestest.Expressions{
+		"quiet_hours_enabled": "true", "quiet_hours_start": "(now() AT TIME ZONE 'UTC' + interval '1 hour')::time(0)",
+		"quiet_hours_end": "(now() AT TIME ZONE 'UTC' + interval '5 hours')::time(0)",
+	})
+	s.fill(
+		postgrestest.Route{EventType: "DROPPED", Strategy: notification.Delayed, Delay: 2 * time.Hour},
+		postgrestest.Route{EventType: "DEFERRED", Strategy: notification.Delayed, Delay: 2 * time.Hour, QuietHoursAction: notification.Defer},
+		postgrestest.Template{EventType: "DROPPED", Title: "hello", Body: "you"},
+		postgrestest.Template{EventType: "DEFERRED", Title: "hello", Body: "you"})
 	end := s.deliveries(`SELECT to_char(quiet_hours_end, 'HH24:MI "UTC"') FROM user_notification_preferences WHERE user_id = '44'`)[0]
 	then := map[string]string{"DROPPED": "it is dropped then", "DEFERRED": "it waits until then"}
 	ids := map[string]string{}
@@ -130,7 +143,8 @@ func (s *system) delayEndsInQuietHours() {
 		s.says(id, "rescheduled by an operator", "that is in quiet hours until ", end, then[eventType])
 	}
 
-	s.exec(`UPDATE user_notification_preferences SET quiet_hours_start = (now() AT TIME ZONE 'UTC' - interval '1 hour')::time(0) WHERE user_id = '44'`)
+	s.exec(`UPDATE user_notification_preferences SET quiet_hours_start = (now() AT TIME ZONE 'UTC' - interval '1 hour')::time(0) ` +
+		`WHERE user_id = '44'`)
 	for _, id := range ids {
 		s.starter("delivery", "reschedule", id, "--in", "1s")
 	}

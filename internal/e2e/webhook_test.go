@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 )
 
@@ -15,9 +16,10 @@ func TestWebhook(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=1")
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'WEBHOOK')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'Hello')`)
-	s.exec(`INSERT INTO recipient (user_type, user_id, webhook_url) VALUES ('CUSTOMER', '1', $1 || '/hooks/one'), ('CUSTOMER', '2', $1 || '/hooks/gone')`, s.sandbox.URL)
+	s.fill(postgrestest.Route{EventType: "NEWS", Channel: notification.Webhook}, postgrestest.Template{Title: "News", Body: "Hello"})
+	s.fill(
+		postgrestest.Recipient{UserID: "1", Webhook: s.sandbox.URL + "/hooks/one"},
+		postgrestest.Recipient{UserID: "2", Webhook: s.sandbox.URL + "/hooks/gone"})
 	s.startAll("--events", "--channels", "webhook,email")
 
 	s.fault("webhook", `{"drop":"after"}`)
@@ -43,7 +45,8 @@ func TestWebhook(t *testing.T) {
 	s.awaitCount(1, `SELECT count(*) FROM recipient_suppression WHERE channel = 'WEBHOOK' AND reason = 'INVALID'`)
 	s.awaitCount(1, `SELECT count(*) FROM delivery_attempt WHERE delivery_id = $1`, gone)
 	later := s.emit(s.name+"-c", "NEWS", "CUSTOMER/2", "{}")
-	s.awaitCount(1, `SELECT count(*) FROM notification_decision WHERE event_id = $1 AND channels ->> 'WEBHOOK' = $2`, later, string(notification.DecisionSuppressed))
+	s.awaitCount(1, `SELECT count(*) FROM notification_decision WHERE event_id = $1 AND channels ->> 'WEBHOOK' = $2`, later,
+		string(notification.DecisionSuppressed))
 	s.accountIsRejected()
 }
 
