@@ -195,7 +195,7 @@ func (p *Providers) Names() []string {
 	return names
 }
 
-// Limits is what a process shares with all others, to hold messages of a channel back.
+// Limits hold messages of a channel back, in all processes together.
 type Limits struct {
 	Circuits *limit.Circuits // nil: none is open
 	Rate     float64         // messages a second to each destination; 0: no limit but the providers' own
