@@ -11,7 +11,7 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) auditCommand() *cobra.Command {
+func auditCommand(a *app) *cobra.Command {
 	var filter list.ActionFilter
 	cmd := &cobra.Command{
 		Use:   "audit",

@@ -116,7 +116,7 @@ func TestRetryEventPromises(t *testing.T) {
 // parsedFilter parses the flags of a command line into a filter.
 func parsedFilter(args ...string) (filter list.DeliveryFilter, err error) {
 	cmd := &cobra.Command{Use: "x"}
-	(&app{}).filterFlags(cmd, &filter)
+	filterFlags(&app{}, cmd, &filter)
 	err = errors.Join(cmd.ParseFlags(args), terminal.FlagErrors(cmd.Flags()), checkTimes(filter))
 	return filter, err
 }

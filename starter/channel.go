@@ -15,7 +15,7 @@ import (
 	"herald/internal/wiring"
 )
 
-func (a *app) channelCommand() *cobra.Command {
+func channelCommand(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "Show the providers, in the order in which they are asked",
@@ -29,20 +29,20 @@ ON is yes if the provider's settings are set in this environment.`,
 		RunE:    a.ordering(commandTimeout, a.listProviders),
 	}
 	return group("channel", "Show, pause and choose the providers of channels", list,
-		a.overrideCommand("pause", notification.ProviderPaused, "gets no messages", "Send nothing through a provider",
+		overrideCommand(a, "pause", notification.ProviderPaused, "gets no messages", "Send nothing through a provider",
 			`Send nothing through a provider until 'starter channel resume'. The next provider of the
 channel takes its place. Without one, the deliveries wait and use up no attempts; they may
 expire meanwhile. A message that the provider may already hold waits for it.`),
-		a.overrideCommand("use", notification.ProviderUsed, "is asked first", "Ask a provider first, even if it fails",
+		overrideCommand(a, "use", notification.ProviderUsed, "is asked first", "Ask a provider first, even if it fails",
 			`Ask a provider before the other providers of its channel, even if it fails, until 'starter
 channel resume'. A message that another provider may already hold stays with that provider.`),
-		a.overrideCommand("resume", "", "follows the settings and its failures again", "Undo 'pause' and 'use', and end the provider's rest",
+		overrideCommand(a, "resume", "", "follows the settings and its failures again", "Undo 'pause' and 'use', and end the provider's rest",
 			`Undo 'pause' and 'use', and end the provider's rest. Herald asks the providers in the
 order of the settings again.`))
 }
 
 // overrideCommand returns the command that gives an order about a provider.
-func (a *app) overrideCommand(use string, order notification.ProviderOverride, result, short, long string) *cobra.Command {
+func overrideCommand(a *app, use string, order notification.ProviderOverride, result, short, long string) *cobra.Command {
 	return &cobra.Command{
 		Use:     use + " PROVIDER",
 		Short:   short,

@@ -39,7 +39,7 @@ type checkFlags struct {
 // sendgridSelectors are the selectors that SendGrid signs with.
 var sendgridSelectors = []string{"s1", "s2"}
 
-func (a *app) checkCommand() *cobra.Command {
+func checkCommand(a *app) *cobra.Command {
 	flags := checkFlags{since: terminal.Age{Duration: checkedSince, Text: "7d"}}
 	cmd := &cobra.Command{
 		Use:   "check",
@@ -103,7 +103,7 @@ func (a *app) check(ctx context.Context, flags checkFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.runCheck("starter check", func() check.Result { return run(ctx, flags.since.Duration, domain...) })
+	return runCheck(a, "starter check", func() check.Result { return run(ctx, flags.since.Duration, domain...) })
 }
 
 // wholeCheck checks the whole installation, and further subjects. since is the age of the events that it
@@ -133,7 +133,7 @@ func (a *app) checker(db *db.DB, cfg config.Starter, wired wiring.Wiring, tempor
 
 // runCheck runs a check, and fails if it finds mistakes. command is the command to run again. Advice
 // never makes it fail.
-func (a *app) runCheck(command string, run func() check.Result) error {
+func runCheck(a *app, command string, run func() check.Result) error {
 	stop := a.Progress(func() string { return "checking …" })
 	result := run()
 	stop()
@@ -158,10 +158,10 @@ func (a *app) subjects(ctx context.Context, in check.PlanningInput, temporal che
 		subjects = append(subjects, check.Planning(in)...)
 		subjects = append(subjects, check.Sending(in.DB, in.Senders)...)
 	}
-	return append(subjects, a.brokerSubject(in.DB), check.Temporal(in.DB, temporal), check.Fairness(temporal))
+	return append(subjects, brokerSubject(a, in.DB), check.Temporal(in.DB, temporal), check.Fairness(temporal))
 }
 
-func (a *app) brokerSubject(db *db.DB) check.Subject {
+func brokerSubject(a *app, db *db.DB) check.Subject {
 	url, err := config.Broker(a.environment)
 	switch {
 	case err != nil:

@@ -23,7 +23,7 @@ import (
 	"herald/internal/wiring"
 )
 
-func (a *app) consoleCommand() *cobra.Command {
+func consoleCommand(a *app) *cobra.Command {
 	addr := "127.0.0.1:8083"
 	cmd := &cobra.Command{
 		Use:   "console",
@@ -37,11 +37,11 @@ address that browsers see. Then only the proxy may reach the console.`,
 		Example: "  starter console\n  starter console --addr 127.0.0.1:9000",
 	}
 	cmd.Flags().StringVar(&addr, "addr", addr, "the `ADDRESS` to listen on")
-	cmd.RunE = a.within(0, func(ctx context.Context, _ []string) error { return a.serveConsole(ctx, addr) })
+	cmd.RunE = a.within(0, func(ctx context.Context, _ []string) error { return serveConsole(ctx, a, addr) })
 	return cmd
 }
 
-func (a *app) serveConsole(ctx context.Context, addr string) error {
+func serveConsole(ctx context.Context, a *app, addr string) error {
 	actor, err := a.actor()
 	if err != nil {
 		return err

@@ -15,13 +15,13 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) deliveryCommand() *cobra.Command {
+func deliveryCommand(a *app) *cobra.Command {
 	return group("delivery", "List, show, explain, cancel, send and retry deliveries",
-		a.listDeliveriesCommand(), a.showDeliveryCommand(), a.whyDeliveryCommand(),
-		a.cancelDeliveryCommand(), a.sendNowCommand(), a.rescheduleCommand(), a.retryDeliveryCommand())
+		listDeliveriesCommand(a), showDeliveryCommand(a), whyDeliveryCommand(a),
+		cancelDeliveryCommand(a), sendNowCommand(a), rescheduleCommand(a), retryDeliveryCommand(a))
 }
 
-func (a *app) listDeliveriesCommand() *cobra.Command {
+func listDeliveriesCommand(a *app) *cobra.Command {
 	var filter list.DeliveryFilter
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -33,7 +33,7 @@ If rows remain, it prints the ID for --after, which continues the search.`,
   starter delivery list --recipient CUSTOMER/42 --channel sms
   starter delivery list --event evt-1 --limit 1000 -o json`,
 	}
-	a.filterFlags(cmd, &filter)
+	filterFlags(a, cmd, &filter)
 	return listCommand(a, cmd, listing[report.DeliveryRow]{
 		name: "deliveries", none: "no deliveries",
 		header: []string{"DELIVERY", "TYPE", "STATUS", "ATTEMPTS", "PLANNED", "LAST ERROR"},
@@ -51,13 +51,13 @@ If rows remain, it prints the ID for --after, which continues the search.`,
 }
 
 // deliveryVerb completes a command that applies a verb to deliveries. verb may change the filter.
-func (a *app) deliveryVerb(
+func deliveryVerb(a *app,
 	cmd *cobra.Command, examples string, verb func(filter *list.DeliveryFilter, ids []string, flags bulkFlags) (operate.Verb, error),
 ) *cobra.Command {
 	var filter list.DeliveryFilter
-	a.filterFlags(cmd, &filter)
+	filterFlags(a, cmd, &filter)
 	return a.verbCommand(cmd, verbCommand{
-		ids: a.completeDeliveries(), examples: examples,
+		ids: completeDeliveries(a), examples: examples,
 		filtered: func() bool { return !reflect.DeepEqual(filter, list.DeliveryFilter{}) },
 		verb: func(ids []string, flags bulkFlags) (operate.Verb, error) {
 			if err := checkTimes(filter); err != nil {

@@ -11,7 +11,7 @@ import (
 	"herald/internal/operate"
 )
 
-func (a *app) cancelDeliveryCommand() *cobra.Command {
+func cancelDeliveryCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel [ID...]",
 		Short: "Cancel deliveries that are not sent yet",
@@ -22,7 +22,7 @@ More than 100 at once need --yes; --dry-run shows them first.`,
   starter delivery cancel --event-type PROMOTION --channel SMS --dry-run
   starter delivery cancel --event-type PROMOTION --channel SMS --yes`,
 	}
-	return a.deliveryVerb(cmd, "--event or --event-type", func(filter *list.DeliveryFilter, _ []string, _ bulkFlags) (operate.Verb, error) {
+	return deliveryVerb(a, cmd, "--event or --event-type", func(filter *list.DeliveryFilter, _ []string, _ bulkFlags) (operate.Verb, error) {
 		if slices.ContainsFunc(filter.Statuses, func(s notification.Status) bool { return s != notification.Pending }) {
 			return operate.Verb{}, misused(errors.New("--status: only PENDING can be cancelled"))
 		}

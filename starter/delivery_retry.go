@@ -15,7 +15,7 @@ import (
 // retryWait is the time to wait for the outcomes of deliveries named by ids.
 const retryWait = 30 * time.Second
 
-func (a *app) retryDeliveryCommand() *cobra.Command {
+func retryDeliveryCommand(a *app) *cobra.Command {
 	var again, noWait bool
 	cmd := &cobra.Command{
 		Use:   "retry [ID...]",
@@ -35,7 +35,7 @@ With ids, the command waits for the outcomes, up to 30 seconds in all.`,
 	}
 	cmd.Flags().BoolVar(&again, "again", false, "also retry deliveries that were sent, have expired, or were cancelled by another event")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the outcomes")
-	return a.deliveryVerb(cmd, "--event or --channel", func(filter *list.DeliveryFilter, ids []string, flags bulkFlags) (operate.Verb, error) {
+	return deliveryVerb(a, cmd, "--event or --channel", func(filter *list.DeliveryFilter, ids []string, flags bulkFlags) (operate.Verb, error) {
 		if len(filter.Statuses) == 0 {
 			filter.Statuses = []notification.Status{notification.Failed}
 		}

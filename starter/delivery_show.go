@@ -15,14 +15,14 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) showDeliveryCommand() *cobra.Command {
+func showDeliveryCommand(a *app) *cobra.Command {
 	return showCommand(a, &cobra.Command{
 		Short: "Show a delivery, its attempts, its receipts, its retries and its workflow",
 		Long: `Show a delivery: its row, its last 50 attempts, its provider's receipts, the retries by
 operators, and its workflow. It shows no address and no text.
 starter delivery why explains the decision, and what happens next.`,
 		Example:           "  starter delivery show evt-1-staff10-EMAIL\n  starter delivery show evt-1-staff10-EMAIL -o json",
-		ValidArgsFunction: terminal.CompleteOne(a.completeDeliveries()),
+		ValidArgsFunction: terminal.CompleteOne(completeDeliveries(a)),
 	}, explain.Explainer.Delivery, printDelivery)
 }
 

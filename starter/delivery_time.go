@@ -10,7 +10,7 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) rescheduleCommand() *cobra.Command {
+func rescheduleCommand(a *app) *cobra.Command {
 	var at string
 	var in terminal.Age
 	cmd := &cobra.Command{
@@ -23,7 +23,7 @@ hours or for their next attempt. For an item of a digest, the whole digest waits
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the time: 2026-11-22T08:00:00+01:00")
 	terminal.AgeFlag(cmd.Flags(), &in, "in", "or how long from now: 30m, 2h, 1d")
-	return a.verbCommand(cmd, verbCommand{ids: a.completeDeliveries(), verb: func([]string, bulkFlags) (operate.Verb, error) {
+	return a.verbCommand(cmd, verbCommand{ids: completeDeliveries(a), verb: func([]string, bulkFlags) (operate.Verb, error) {
 		now := time.Now()
 		until, err := newTime(at, in.Duration, now)
 		if err != nil {
@@ -37,7 +37,7 @@ hours or for their next attempt. For an item of a digest, the whole digest waits
 	}})
 }
 
-func (a *app) sendNowCommand() *cobra.Command {
+func sendNowCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "send-now ID...",
 		Short: "Send waiting deliveries now",
@@ -45,7 +45,7 @@ func (a *app) sendNowCommand() *cobra.Command {
 their next attempt. For an item of a digest, the whole digest is sent.`,
 		Example: "  starter delivery send-now evt-1-staff10-EMAIL",
 	}
-	return a.verbCommand(cmd, verbCommand{ids: a.completeDeliveries(), verb: always(operate.SendNow())})
+	return a.verbCommand(cmd, verbCommand{ids: completeDeliveries(a), verb: always(operate.SendNow())})
 }
 
 // newTime returns the time from --at or --in.

@@ -17,7 +17,7 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) whyDeliveryCommand() *cobra.Command {
+func whyDeliveryCommand(a *app) *cobra.Command {
 	var key report.DecisionKey // names a delivery that may never have been planned
 	cmd := &cobra.Command{
 		Use:   "why ID | why --event ID --recipient TYPE/ID --channel CHANNEL",
@@ -31,13 +31,13 @@ without Temporal, too.`,
   starter delivery why --event evt-1 --recipient CUSTOMER/42 --channel sms
   starter delivery why evt-1-staff10-EMAIL -o json`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: terminal.CompleteOne(a.completeDeliveries()),
+		ValidArgsFunction: terminal.CompleteOne(completeDeliveries(a)),
 		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
 			return a.why(ctx, args, key)
 		}),
 	}
-	a.eventFlag(cmd, &key.EventID, "the event's id")
-	a.recipientFlag(cmd, &key.UserType, &key.UserID, "the recipient: CUSTOMER/42")
+	eventFlag(a, cmd, &key.EventID, "the event's id")
+	recipientFlag(a, cmd, &key.UserType, &key.UserID, "the recipient: CUSTOMER/42")
 	terminal.WordFlag(cmd, &key.Channel, "channel", notification.Channels(), "the channel")
 	return cmd
 }
@@ -53,7 +53,7 @@ func (a *app) why(ctx context.Context, args []string, key report.DecisionKey) er
 	if err != nil {
 		return err
 	}
-	a.warnOfNoSecret(ctx, e.DB)
+	warnOfNoSecret(ctx, a, e.DB)
 	var found explain.Why
 	if len(args) > 0 {
 		found, err = e.WhyDelivery(ctx, args[0])
@@ -67,7 +67,7 @@ func (a *app) why(ctx context.Context, args []string, key report.DecisionKey) er
 }
 
 // warnOfNoSecret warns that the answer omits suppressions, because they need the workers' secret.
-func (a *app) warnOfNoSecret(ctx context.Context, on *db.DB) {
+func warnOfNoSecret(ctx context.Context, a *app, on *db.DB) {
 	var unset *db.SecretChangedError
 	if on.AddressHash == nil && errors.As(on.AgreeOnSecret(ctx), &unset) {
 		a.Note("warning: cannot tell whether the address is suppressed: %s", unset)

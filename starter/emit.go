@@ -34,7 +34,7 @@ type emission struct {
 	count   int
 }
 
-func (a *app) emitCommand() *cobra.Command {
+func emitCommand(a *app) *cobra.Command {
 	var e emission
 	cmd := &cobra.Command{
 		Use:   "emit",
@@ -48,7 +48,7 @@ One transaction writes up to 1,000 events.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&e.event.Type, "type", "", "what happened: RESERVATION_REQUESTED")
-	terminal.Complete(cmd, "type", a.completeEventTypes())
+	terminal.Complete(cmd, "type", completeEventTypes(a))
 	flags.StringVar(&e.event.AggregateType, "aggregate-type", "", "who acts: RESTAURANT, CUSTOMER, AGENCY, ADMIN, BROADCAST, or one of yours")
 	flags.StringVar(&e.event.AggregateID, "aggregate-id", "", "the id of the aggregate")
 	flags.StringVar(&e.payload, "payload", "", "a JSON object; @FILE reads it from a file, - from the standard input")

@@ -17,12 +17,12 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) eventCommand() *cobra.Command {
+func eventCommand(a *app) *cobra.Command {
 	return group("event", "List, show, simulate, approve, cancel and retry events",
-		a.listEventsCommand(), a.showEventCommand(), a.cancelEventCommand(), a.retryEventCommand(), a.simulateEventCommand(), a.approveEventCommand(), a.rejectEventCommand())
+		listEventsCommand(a), showEventCommand(a), cancelEventCommand(a), retryEventCommand(a), simulateEventCommand(a), approveEventCommand(a), rejectEventCommand(a))
 }
 
-func (a *app) listEventsCommand() *cobra.Command {
+func listEventsCommand(a *app) *cobra.Command {
 	var filter list.EventFilter
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -38,8 +38,8 @@ events. If rows remain, it prints the ID for --after, which continues the search
 	flags := cmd.Flags()
 	terminal.WordFlag(cmd, &filter.Status, "status", []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}, "only this status in the outbox")
 	terminal.WordFlag(cmd, &filter.Outcome, "outcome", notification.EventOutcomes(), "only events with this outcome, the latest to end first")
-	a.eventTypeFlag(cmd, &filter.Type, "type", "only this event type")
-	a.sourceFlag(cmd, &filter.Source, "only events of this source")
+	eventTypeFlag(a, cmd, &filter.Type, "type", "only this event type")
+	sourceFlag(a, cmd, &filter.Source, "only events of this source")
 	entityFlag(flags, &filter.Aggregate, "aggregate", "only events of this aggregate: RESTAURANT/5")
 	flags.StringVar(&filter.CorrelationID, "correlation-id", "", "only events with this correlation id")
 	terminal.TimeFlag(flags, &filter.Since, "since", "only events written since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
@@ -66,7 +66,7 @@ func undecided(e list.EventRow) string {
 	return "not planned yet, see `starter event show`"
 }
 
-func (a *app) cancelEventCommand() *cobra.Command {
+func cancelEventCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel ID...",
 		Short: "Cancel events and their unsent deliveries",
@@ -75,10 +75,10 @@ counts them. An event that was not started yet starts only if somebody retries i
 than 100 at once need --yes.`,
 		Example: "  starter event cancel evt-1",
 	}
-	return a.verbCommand(cmd, verbCommand{ids: a.completeEvents(), verb: always(operate.CancelEvent())})
+	return a.verbCommand(cmd, verbCommand{ids: completeEvents(a), verb: always(operate.CancelEvent())})
 }
 
-func (a *app) approveEventCommand() *cobra.Command {
+func approveEventCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve ID...",
 		Short: "Approve events that wait for approval",
@@ -87,20 +87,20 @@ they would tell more people than this row allows. ` + "`starter event show`" + `
 some texts. The person who ran ` + "`starter emit`" + ` cannot approve it. The first answer counts.`,
 		Example: "  starter event approve evt-1 --reason 'seen by legal'",
 	}
-	return a.verbCommand(cmd, verbCommand{ids: a.completeEvents(), verb: always(operate.ApproveEvent())})
+	return a.verbCommand(cmd, verbCommand{ids: completeEvents(a), verb: always(operate.ApproveEvent())})
 }
 
-func (a *app) rejectEventCommand() *cobra.Command {
+func rejectEventCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "reject ID...",
 		Short:   "Reject events that wait for approval",
 		Long:    "Reject events that wait for approval. They tell nobody. The first answer counts.",
 		Example: "  starter event reject evt-1 --reason 'wrong price'",
 	}
-	return a.verbCommand(cmd, verbCommand{ids: a.completeEvents(), verb: always(operate.RejectEvent())})
+	return a.verbCommand(cmd, verbCommand{ids: completeEvents(a), verb: always(operate.RejectEvent())})
 }
 
-func (a *app) retryEventCommand() *cobra.Command {
+func retryEventCommand(a *app) *cobra.Command {
 	var all bool
 	var filter event.RetryFilter
 	cmd := &cobra.Command{
@@ -125,13 +125,13 @@ be retried. More than 100 at once need --yes.`,
 	}
 	cmd.Flags().BoolVar(&all, "all-failed", false, "all events that failed")
 	terminal.WordFlag(cmd, &filter.Outcome, "outcome", notification.MendableOutcomes(), "all events with this outcome")
-	a.eventTypeFlag(cmd, &filter.EventType, "type", "with --all-failed or --outcome: only this event type")
-	a.sourceFlag(cmd, &filter.Source, "with --all-failed or --outcome: only events of this source")
+	eventTypeFlag(a, cmd, &filter.EventType, "type", "with --all-failed or --outcome: only this event type")
+	sourceFlag(a, cmd, &filter.Source, "with --all-failed or --outcome: only events of this source")
 	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since", "with --all-failed or --outcome: only events written since: an age (24h, 7d) or a time")
 	filtered := func() bool { return all || filter.Outcome != "" }
 	var sources []relay.Source
 	return a.verbCommand(cmd, verbCommand{
-		ids: a.completeEvents(), examples: "--all-failed or --outcome", filtered: filtered,
+		ids: completeEvents(a), examples: "--all-failed or --outcome", filtered: filtered,
 		verb: func([]string, bulkFlags) (_ operate.Verb, err error) {
 			switch {
 			case all && filter.Outcome != "":
@@ -139,7 +139,7 @@ be retried. More than 100 at once need --yes.`,
 			case !filtered() && filter != (event.RetryFilter{}):
 				return operate.Verb{}, misused(errors.New("--type, --source and --since need --all-failed or --outcome"))
 			}
-			sources, err = a.sourcesNamed(filter.Source)
+			sources, err = sourcesNamed(a, filter.Source)
 			return operate.RetryEvent(filtered()), err
 		},
 		warn: func(ctx context.Context, o *operate.Operator) {

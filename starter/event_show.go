@@ -13,13 +13,13 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) showEventCommand() *cobra.Command {
+func showEventCommand(a *app) *cobra.Command {
 	return showCommand(a, &cobra.Command{
 		Short: "Show an event, its workflow, its decisions and its deliveries",
 		Long: `Show an event: its row in the outbox, its workflow, and the decisions and deliveries of up
 to 200 recipients. It shows no addresses and no texts.`,
 		Example:           "  starter event show evt-1\n  starter event show evt-1 -o json",
-		ValidArgsFunction: terminal.CompleteOne(a.completeEvents()),
+		ValidArgsFunction: terminal.CompleteOne(completeEvents(a)),
 	}, explain.Explainer.Event, printEvent)
 }
 

@@ -18,7 +18,7 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) simulateEventCommand() *cobra.Command {
+func simulateEventCommand(a *app) *cobra.Command {
 	var in explain.SimulateRequest
 	var payload string
 	cmd := &cobra.Command{
@@ -33,11 +33,11 @@ It applies throttle windows and caps with their current counts.`,
   starter event simulate --type PROMOTION --aggregate BROADCAST/0 --payload @promotion.json \
     --at 2026-12-24T23:00:00+01:00 --recipient CUSTOMER/42 --recipient CUSTOMER/43
   starter event simulate --event evt-1 -o json`,
-		RunE: a.within(emitTimeout, func(ctx context.Context, _ []string) error { return a.simulateEvent(ctx, in, payload) }),
+		RunE: a.within(emitTimeout, func(ctx context.Context, _ []string) error { return simulateEvent(ctx, a, in, payload) }),
 	}
 	flags := cmd.Flags()
-	a.eventFlag(cmd, &in.EventID, "the id of an event in the outbox")
-	a.eventTypeFlag(cmd, &in.Event.Type, "type", "the type of an event that nobody has written")
+	eventFlag(a, cmd, &in.EventID, "the id of an event in the outbox")
+	eventTypeFlag(a, cmd, &in.Event.Type, "type", "the type of an event that nobody has written")
 	var aggregate notification.Entity
 	entityFlag(flags, &aggregate, "aggregate", "its aggregate: RESTAURANT/5")
 	flags.StringVar(&payload, "payload", "", "its payload, a JSON object; @FILE reads it from a file, - from the standard input")
@@ -48,14 +48,14 @@ It applies throttle windows and caps with their current counts.`,
 		}
 		return text, err
 	}}, "at", "the time of planning: 2026-12-24T23:00:00+01:00 (default: now)")
-	a.recipientsFlag(cmd, &in.People, "also what this person would get, and why: CUSTOMER/42; may be repeated")
+	recipientsFlag(a, cmd, &in.People, "also what this person would get, and why: CUSTOMER/42; may be repeated")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		in.Event.AggregateType, in.Event.AggregateID = aggregate.Type, aggregate.ID
 	}
 	return cmd
 }
 
-func (a *app) simulateEvent(ctx context.Context, in explain.SimulateRequest, payload string) error {
+func simulateEvent(ctx context.Context, a *app, in explain.SimulateRequest, payload string) error {
 	switch {
 	case (in.EventID == "") == (in.Event.Type == ""):
 		return misused(errors.New("give --event, or --type with --aggregate and --payload"))
@@ -74,7 +74,7 @@ func (a *app) simulateEvent(ctx context.Context, in explain.SimulateRequest, pay
 	if err != nil {
 		return err
 	}
-	a.warnOfNoSecret(ctx, db)
+	warnOfNoSecret(ctx, a, db)
 	var planned atomic.Int64
 	in.Progress = func(recipients int) { planned.Store(int64(recipients)) }
 	stop := a.Progress(func() string { return fmt.Sprintf("%d recipients planned", planned.Load()) })

@@ -16,13 +16,13 @@ import (
 )
 
 // filterFlags adds the flags that select deliveries.
-func (a *app) filterFlags(cmd *cobra.Command, f *list.DeliveryFilter) {
+func filterFlags(a *app, cmd *cobra.Command, f *list.DeliveryFilter) {
 	flags := cmd.Flags()
 	terminal.WordsFlag(cmd, &f.Statuses, "status", notification.Statuses(), "only these statuses")
 	terminal.WordsFlag(cmd, &f.Channels, "channel", notification.Channels(), "only these channels")
-	a.eventFlag(cmd, &f.EventID, "only rows of this event id")
-	a.eventTypeFlag(cmd, &f.EventType, "event-type", "only rows of this event type")
-	a.recipientFlag(cmd, &f.UserType, &f.UserID, "only deliveries to this recipient: RESTAURANT_USER/10")
+	eventFlag(a, cmd, &f.EventID, "only rows of this event id")
+	eventTypeFlag(a, cmd, &f.EventType, "event-type", "only rows of this event type")
+	recipientFlag(a, cmd, &f.UserType, &f.UserID, "only deliveries to this recipient: RESTAURANT_USER/10")
 	entityFlag(flags, &f.Entity, "entity", "only deliveries to members of this group: RESTAURANT/5")
 	flags.StringVar(&f.CorrelationID, "correlation-id", "", "only rows of events with this correlation id")
 	terminal.TimeFlag(flags, &f.Since, "since", "only deliveries planned since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
@@ -38,17 +38,17 @@ func checkTimes(f list.DeliveryFilter) error {
 }
 
 // eventFlag adds --event, and completes it with the ids of the latest events.
-func (a *app) eventFlag(cmd *cobra.Command, target *string, usage string) {
+func eventFlag(a *app, cmd *cobra.Command, target *string, usage string) {
 	terminal.TextFlag(cmd.Flags(), target, "event", usage)
-	terminal.Complete(cmd, "event", a.completeEvents())
+	terminal.Complete(cmd, "event", completeEvents(a))
 }
 
 // eventTypeFlag adds a flag for an event type, and completes it with the configured types. Its
 // name is --event-type in commands with other types, and --type in commands on events. Each
 // command accepts both names.
-func (a *app) eventTypeFlag(cmd *cobra.Command, target *string, name, usage string) {
+func eventTypeFlag(a *app, cmd *cobra.Command, target *string, name, usage string) {
 	terminal.TextFlag(cmd.Flags(), target, name, usage)
-	terminal.Complete(cmd, name, a.completeEventTypes())
+	terminal.Complete(cmd, name, completeEventTypes(a))
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, typed string) pflag.NormalizedName {
 		if typed == "type" || typed == "event-type" {
 			typed = name
@@ -58,19 +58,19 @@ func (a *app) eventTypeFlag(cmd *cobra.Command, target *string, name, usage stri
 }
 
 // recipientFlag adds --recipient, such as RESTAURANT_USER/10.
-func (a *app) recipientFlag(cmd *cobra.Command, userType *notification.UserType, id *string, usage string) {
+func recipientFlag(a *app, cmd *cobra.Command, userType *notification.UserType, id *string, usage string) {
 	cmd.Flags().Var(&terminal.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {
 		who, err := recipientOf(text)
 		*userType, *id = who.UserType, who.UserID
 		return who.String(), err
 	}}, "recipient", usage)
-	terminal.Complete(cmd, "recipient", a.completeUserTypes())
+	terminal.Complete(cmd, "recipient", completeUserTypes(a))
 }
 
 // recipientsFlag adds a flag for recipients, which may be repeated.
-func (a *app) recipientsFlag(cmd *cobra.Command, people *[]notification.RecipientKey, usage string) {
+func recipientsFlag(a *app, cmd *cobra.Command, people *[]notification.RecipientKey, usage string) {
 	var one notification.RecipientKey
-	a.recipientFlag(cmd, &one.UserType, &one.UserID, usage)
+	recipientFlag(a, cmd, &one.UserType, &one.UserID, usage)
 	flag := cmd.Flags().Lookup("recipient").Value.(*terminal.Value)
 	read := flag.Read
 	flag.Read = func(text string) (string, error) {
@@ -95,29 +95,29 @@ func entityFlag(flags *pflag.FlagSet, target *notification.Entity, name, usage s
 }
 
 // completeDeliveries completes ids of the latest deliveries, and completeEvents of events.
-func (a *app) completeDeliveries() cobra.CompletionFunc {
-	return a.completeIDs(report.Reader.DeliveryIDs)
+func completeDeliveries(a *app) cobra.CompletionFunc {
+	return completeIDs(a, report.Reader.DeliveryIDs)
 }
 
-func (a *app) completeEvents() cobra.CompletionFunc {
-	return a.completeIDs(report.Reader.EventIDs)
+func completeEvents(a *app) cobra.CompletionFunc {
+	return completeIDs(a, report.Reader.EventIDs)
 }
 
 // completeEventTypes completes the event types that the configuration names.
-func (a *app) completeEventTypes() cobra.CompletionFunc {
-	return a.completeIDs(report.Reader.EventTypes)
+func completeEventTypes(a *app) cobra.CompletionFunc {
+	return completeIDs(a, report.Reader.EventTypes)
 }
 
 // completeUserTypes completes the first part of a recipient: RESTAURANT_USER/.
-func (a *app) completeUserTypes() cobra.CompletionFunc {
-	complete := a.completeIDs(report.Reader.RecipientPrefixes)
+func completeUserTypes(a *app) cobra.CompletionFunc {
+	complete := completeIDs(a, report.Reader.RecipientPrefixes)
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		offered, directive := complete(cmd, args, typed)
 		return offered, directive | cobra.ShellCompDirectiveNoSpace
 	}
 }
 
-func (a *app) completeIDs(read func(report.Reader, context.Context, string, int) ([]string, error)) cobra.CompletionFunc {
+func completeIDs(a *app, read func(report.Reader, context.Context, string, int) ([]string, error)) cobra.CompletionFunc {
 	return terminal.CompleteIDs(func(ctx context.Context, typed string, limit int) ([]string, error) {
 		defer a.close()
 		db, _, err := a.open(ctx)

@@ -13,7 +13,7 @@ import (
 	"herald/migrations"
 )
 
-func (a *app) migrateCommand() *cobra.Command {
+func migrateCommand(a *app) *cobra.Command {
 	up := &cobra.Command{
 		Use:     "up",
 		Short:   "Apply every migration that is missing",

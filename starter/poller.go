@@ -17,14 +17,14 @@ import (
 // pollerTimeout is much longer than a poller needs to start the events it has claimed.
 const pollerTimeout = time.Minute
 
-func (a *app) pollerCommand() *cobra.Command {
+func pollerCommand(a *app) *cobra.Command {
 	var source string
 	status := &cobra.Command{
 		Use:     "status",
 		Short:   "Show the pollers, and whether a worker serves them",
 		Example: "  starter poller status -o json",
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
-			sources, err := a.sourcesNamed(source)
+			sources, err := sourcesNamed(a, source)
 			if err != nil {
 				return err
 			}
@@ -32,21 +32,21 @@ func (a *app) pollerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.showPollers(ctx, launcher, sources)
+			return showPollers(ctx, a, launcher, sources)
 		}),
 	}
 	pollers := group("poller", "Start, stop, pause and watch the outbox pollers",
-		a.orderCommand("start", "Start the pollers of each source, unless they run already", `OUTBOX_POLLERS sets their number for
+		orderCommand(a, "start", "Start the pollers of each source, unless they run already", `OUTBOX_POLLERS sets their number for
 Herald's own outbox. For other outboxes, pollers: in the file of OUTBOX_SOURCES sets it, else 1.
 Paused pollers stay paused.`, &source, a.startPollers),
-		a.orderCommand("stop", "Stop all pollers, and wait until they have ended", "Events stay in the outbox until the next start.", &source, a.stopPollers),
-		a.orderCommand("pause", "Pause all pollers, and wait until they have paused", `They start only the events that they have
+		orderCommand(a, "stop", "Stop all pollers, and wait until they have ended", "Events stay in the outbox until the next start.", &source, a.stopPollers),
+		orderCommand(a, "pause", "Pause all pollers, and wait until they have paused", `They start only the events that they have
 claimed. Other events wait in the outbox. Started events continue. Restarts of
-workers do not end a pause; `+"`starter poller resume`"+` ends it.`, &source, a.carriedOut("paused", (*operate.Operator).PausePollers)),
-		a.orderCommand("resume", "Resume paused pollers, and wait until they run", "", &source, a.carriedOut("resumed", (*operate.Operator).ResumePollers)),
+workers do not end a pause; `+"`starter poller resume`"+` ends it.`, &source, carriedOut(a, "paused", (*operate.Operator).PausePollers)),
+		orderCommand(a, "resume", "Resume paused pollers, and wait until they run", "", &source, carriedOut(a, "resumed", (*operate.Operator).ResumePollers)),
 		status)
 	for _, cmd := range pollers.Commands() {
-		a.sourceFlag(cmd, &source, "only events of this source")
+		sourceFlag(a, cmd, &source, "only events of this source")
 	}
 	return pollers
 }
@@ -56,11 +56,11 @@ type order func(ctx context.Context, o *operate.Operator, sources []relay.Source
 
 // orderCommand returns a command that gives an order to the pollers. Its help is short, followed
 // by more.
-func (a *app) orderCommand(name, short, more string, source *string, give order) *cobra.Command {
+func orderCommand(a *app, name, short, more string, source *string, give order) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: short, Long: strings.TrimSpace(short + ". " + more), Example: "  starter poller " + name + "\n  starter poller " + name + " --source herald",
 		RunE: a.within(pollerTimeout, func(ctx context.Context, _ []string) error {
-			sources, err := a.sourcesNamed(*source)
+			sources, err := sourcesNamed(a, *source)
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func (a *app) orderCommand(name, short, more string, source *string, give order)
 }
 
 // carriedOut returns an order that prints which pollers have carried it out.
-func (a *app) carriedOut(done string, give func(*operate.Operator, context.Context, []relay.Source) ([]string, error)) order {
+func carriedOut(a *app, done string, give func(*operate.Operator, context.Context, []relay.Source) ([]string, error)) order {
 	return func(ctx context.Context, o *operate.Operator, sources []relay.Source) error {
 		ids, err := give(o, ctx, sources)
 		if err != nil {
@@ -84,7 +84,7 @@ func (a *app) startPollers(ctx context.Context, o *operate.Operator, sources []r
 	if err := o.StartPollers(ctx, sources); err != nil {
 		return err
 	}
-	return a.showPollers(ctx, o.Launcher, sources)
+	return showPollers(ctx, a, o.Launcher, sources)
 }
 
 func (a *app) stopPollers(ctx context.Context, o *operate.Operator, sources []relay.Source) error {
@@ -113,7 +113,7 @@ func printPollerIDs(out *terminal.Output, done string, ids []string) error {
 	})
 }
 
-func (a *app) showPollers(ctx context.Context, launcher *launch.Launcher, sources []relay.Source) error {
+func showPollers(ctx context.Context, a *app, launcher *launch.Launcher, sources []relay.Source) error {
 	pollers, err := operate.ReadPollers(ctx, launcher, sources)
 	if err == nil {
 		warnOfPollers(&a.Output, pollers)

@@ -17,7 +17,7 @@ import (
 // minRetention is the shortest accepted age: a shorter age is probably a typing error.
 const minRetention = time.Hour
 
-func (a *app) purgeCommand() *cobra.Command {
+func purgeCommand(a *app) *cobra.Command {
 	flags := purgeFlags{ages: make([]terminal.Age, len(purgeTables()))}
 	cmd := &cobra.Command{
 		Use:   "purge",
@@ -53,7 +53,7 @@ You can interrupt it at any time. Run it again, and it continues. It deletes onl
   starter purge --outbox 720h --yes -o json
   starter purge --source herald --older-than 720h --dry-run`,
 		RunE: a.within(0, func(ctx context.Context, _ []string) error {
-			kept, err := a.retentions(flags)
+			kept, err := retentions(a, flags)
 			if err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ You can interrupt it at any time. Run it again, and it continues. It deletes onl
 	for i, t := range purgeTables() {
 		terminal.AgeFlag(cmd.Flags(), &flags.ages[i], t.flag, "`AGE` for "+string(t.table))
 	}
-	a.sourceFlag(cmd, &flags.source, "only sent rows in the table of this outbox")
+	sourceFlag(a, cmd, &flags.source, "only sent rows in the table of this outbox")
 	flags.register(cmd, "delete")
 	return cmd
 }
@@ -101,9 +101,9 @@ func retention(table purge.Table, age terminal.Age) (operate.Retention, error) {
 
 // retentions returns the age limit of each table that has one, or of the outbox in --source.
 // --older-than is for all tables except the records of who changed what.
-func (a *app) retentions(f purgeFlags) (kept []operate.Retention, err error) {
+func retentions(a *app, f purgeFlags) (kept []operate.Retention, err error) {
 	if f.source != "" {
-		return a.sourceRetention(f)
+		return sourceRetention(a, f)
 	}
 	for i, t := range purgeTables() {
 		age := f.ages[i]
@@ -126,7 +126,7 @@ func (a *app) retentions(f purgeFlags) (kept []operate.Retention, err error) {
 }
 
 // sourceRetention returns the age limit of the source in --source.
-func (a *app) sourceRetention(f purgeFlags) ([]operate.Retention, error) {
+func sourceRetention(a *app, f purgeFlags) ([]operate.Retention, error) {
 	for i, t := range purgeTables() {
 		if f.ages[i].Duration != 0 {
 			return nil, misused(fmt.Errorf("--%s is for %s; with --source, only --older-than sets the age", t.flag, t.table))

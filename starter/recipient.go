@@ -16,8 +16,8 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) recipientCommand() *cobra.Command {
-	return group("recipient", "Erase, export or merge people", a.eraseCommand(), a.exportCommand(), a.mergeCommand())
+func recipientCommand(a *app) *cobra.Command {
+	return group("recipient", "Erase, export or merge people", eraseCommand(a), exportCommand(a), mergeCommand(a))
 }
 
 // recipientArgs accepts one argument such as CUSTOMER/42 for each of the recipients, and reads them.
@@ -47,7 +47,7 @@ func recipientOf(text string) (notification.RecipientKey, error) {
 	return who, nil
 }
 
-func (a *app) eraseCommand() *cobra.Command {
+func eraseCommand(a *app) *cobra.Command {
 	var who notification.RecipientKey
 	var flags confirmation
 	cmd := &cobra.Command{
@@ -68,7 +68,7 @@ You can interrupt it at any time. Run it again, and it continues. It erases only
 		Example: `  starter recipient erase CUSTOMER/42 --dry-run
   starter recipient erase CUSTOMER/42 --reason 'request 17' --yes`,
 		Args:              recipientArgs(&who),
-		ValidArgsFunction: a.completeUserTypes(),
+		ValidArgsFunction: completeUserTypes(a),
 		RunE: a.ordering(0, func(ctx context.Context, o *operate.Operator, _ []string) error {
 			people := operate.People{Operator: o}
 			plan, err := people.PlanErase(ctx, who)
@@ -119,7 +119,7 @@ func printErasure(w io.Writer, e operate.Erasure) {
 	}
 }
 
-func (a *app) exportCommand() *cobra.Command {
+func exportCommand(a *app) *cobra.Command {
 	var who notification.RecipientKey
 	var yes bool
 	cmd := &cobra.Command{
@@ -131,7 +131,7 @@ An event that told other people too comes without its payload. It prints only wi
 redirect the output to a file.`,
 		Example:           "  starter recipient export CUSTOMER/42 --reason 'request 17' --yes > customer42.json",
 		Args:              recipientArgs(&who),
-		ValidArgsFunction: a.completeUserTypes(),
+		ValidArgsFunction: completeUserTypes(a),
 		PreRunE: func(*cobra.Command, []string) error {
 			if !yes {
 				return errors.New("nothing printed: it would print texts, addresses and device tokens; repeat with --yes to print them")
@@ -173,7 +173,7 @@ func exportRows(out *terminal.Output) func(person.ExportPage) error {
 	}
 }
 
-func (a *app) mergeCommand() *cobra.Command {
+func mergeCommand(a *app) *cobra.Command {
 	var from, to notification.RecipientKey
 	var flags confirmation
 	cmd := &cobra.Command{
@@ -190,7 +190,7 @@ continues until nothing is left. It moves only with --yes.`,
 		Example: `  starter recipient merge GUEST/7 CUSTOMER/42 --dry-run
   starter recipient merge GUEST/7 CUSTOMER/42 --reason 'signed up' --yes`,
 		Args:              recipientArgs(&from, &to),
-		ValidArgsFunction: a.completeUserTypes(),
+		ValidArgsFunction: completeUserTypes(a),
 		RunE: a.ordering(0, func(ctx context.Context, o *operate.Operator, _ []string) error {
 			people := operate.People{Operator: o}
 			plan, err := people.PlanMerge(ctx, from, to)

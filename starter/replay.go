@@ -19,7 +19,7 @@ import (
 // replayTimeout is much longer than fetching and replaying the longest history takes.
 const replayTimeout = 5 * time.Minute
 
-func (a *app) replayCommand() *cobra.Command {
+func replayCommand(a *app) *cobra.Command {
 	var from replaySource
 	cmd := &cobra.Command{
 		Use:   "replay (ID | --history FILE)",
@@ -35,7 +35,7 @@ Web UI without decoding. HISTORY_KEYS decrypts it.`,
   starter replay evt-1-staff10-EMAIL --run-id 0198f3a1-7c55-7d3e-9a51-0a4d3c2b1f00
   temporal workflow show -w evt-1 -o json > evt-1.json; starter replay --history evt-1.json`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: terminal.CompleteOne(a.completeEvents()),
+		ValidArgsFunction: terminal.CompleteOne(completeEvents(a)),
 		RunE: a.within(replayTimeout, func(ctx context.Context, args []string) error {
 			from.id = strings.Join(args, "")
 			return a.replay(ctx, from)
@@ -62,7 +62,7 @@ func (a *app) replay(ctx context.Context, from replaySource) error {
 	if (from.id == "") == (from.file == "") {
 		return misused(errors.New("name either a workflow ID or a file by --history FILE"))
 	}
-	view, err := a.readAndReplay(ctx, from)
+	view, err := readAndReplay(ctx, a, from)
 	if errors.As(err, new(*explain.BadHistoryError)) {
 		return misused(err)
 	}
@@ -76,9 +76,9 @@ func (a *app) replay(ctx context.Context, from replaySource) error {
 		"keep workers of the build that began it until it ends, or version the change")
 }
 
-func (a *app) readAndReplay(ctx context.Context, from replaySource) (view replayView, err error) {
+func readAndReplay(ctx context.Context, a *app, from replaySource) (view replayView, err error) {
 	defer a.Progress(func() string { return "replaying …" })()
-	if view.History, err = a.readHistory(ctx, from); err != nil {
+	if view.History, err = readHistory(ctx, a, from); err != nil {
 		return replayView{}, err
 	}
 	problem, err := explain.Replay(ctx, view.History)
@@ -88,7 +88,7 @@ func (a *app) readAndReplay(ctx context.Context, from replaySource) (view replay
 	return view, err
 }
 
-func (a *app) readHistory(ctx context.Context, from replaySource) (explain.History, error) {
+func readHistory(ctx context.Context, a *app, from replaySource) (explain.History, error) {
 	if from.file != "" {
 		keys, err := config.Codec(a.environment)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) rekeyCommand() *cobra.Command {
+func rekeyCommand(a *app) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "rekey",
@@ -38,7 +38,7 @@ To replace the secret:
 You can interrupt it, and run it again. It sends no messages.`,
 		Example: `  starter secret rekey --dry-run
   starter secret rekey`,
-		RunE: a.ordering(0, func(ctx context.Context, o *operate.Operator, _ []string) error { return a.rekey(ctx, o, dryRun) }),
+		RunE: a.ordering(0, func(ctx context.Context, o *operate.Operator, _ []string) error { return rekey(ctx, a, o, dryRun) }),
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "count the addresses, and change nothing")
 	return cmd
@@ -50,7 +50,7 @@ type rekeyView struct {
 	person.Rekeying
 }
 
-func (a *app) rekey(ctx context.Context, o *operate.Operator, dryRun bool) error {
+func rekey(ctx context.Context, a *app, o *operate.Operator, dryRun bool) error {
 	if len(o.DB.AddressKeys()) < 2 {
 		return advice.With(errors.New("HERALD_SECRET_PREVIOUS is not set: there is no secret to move suppressions from"),
 			"set HERALD_SECRET to the new secret and HERALD_SECRET_PREVIOUS to the old one, with the same values as in all processes")
@@ -95,7 +95,7 @@ func printRekeyed(w io.Writer, view rekeyView) {
 	}
 }
 
-func (a *app) vapidCommand() *cobra.Command {
+func vapidCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "vapid",
 		Short: "Make the keys of Web Push, as settings",

@@ -16,7 +16,7 @@ import (
 	"herald/starter/seed"
 )
 
-func (a *app) seedCommand() *cobra.Command {
+func seedCommand(a *app) *cobra.Command {
 	var slackURL string
 	var yes bool
 	cmd := &cobra.Command{

@@ -20,14 +20,14 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) sourceCommand() *cobra.Command {
+func sourceCommand(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "Show the outboxes that OUTBOX_SOURCES lists, and Herald's own",
 		Long: `Show Herald's own outbox, and the outboxes in the file of OUTBOX_SOURCES: where their
 events go, how Herald polls them, and which topics rest.`,
 		Example: "  starter source list\n  starter source list -o json",
-		RunE:    a.within(commandTimeout, func(ctx context.Context, _ []string) error { return a.listSources(ctx) }),
+		RunE:    a.within(commandTimeout, func(ctx context.Context, _ []string) error { return listSources(ctx, a) }),
 	}
 	checked := &cobra.Command{
 		Use:   "check [NAME...]",
@@ -37,16 +37,16 @@ columns and their types, a unique id, indexes, rights. Each mistake names its re
 the exit code is 1. It changes nothing. "starter check" does this, too.`,
 		Example:           "  starter source check\n  starter source check orders",
 		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: a.completeSources(),
+		ValidArgsFunction: completeSources(a),
 		RunE:              a.within(checkTimeout, a.checkSources),
 	}
-	return group("source", "List, check, migrate and retry the outboxes of other services", list, checked, a.migrateSourceCommand(), a.sourceRowsCommand(), a.sourceRetryCommand())
+	return group("source", "List, check, migrate and retry the outboxes of other services", list, checked, migrateSourceCommand(a), sourceRowsCommand(a), sourceRetryCommand(a))
 }
 
 // sourceFlag adds the flag --source.
-func (a *app) sourceFlag(cmd *cobra.Command, target *string, usage string) {
+func sourceFlag(a *app, cmd *cobra.Command, target *string, usage string) {
 	cmd.Flags().StringVar(target, "source", "", usage)
-	terminal.Complete(cmd, "source", a.completeSources())
+	terminal.Complete(cmd, "source", completeSources(a))
 }
 
 // source returns the source with this name, which may be Herald's own outbox.
@@ -67,7 +67,7 @@ func (a *app) source(name string) (relay.Source, error) {
 
 // sourcesNamed returns the source with this name, or all sources if name is empty. Both include
 // Herald's own outbox.
-func (a *app) sourcesNamed(name string) ([]relay.Source, error) {
+func sourcesNamed(a *app, name string) ([]relay.Source, error) {
 	if name == "" {
 		cfg, err := a.settings()
 		return cfg.Sources, err
@@ -98,7 +98,7 @@ func (a *app) others(names []string) ([]relay.Source, error) {
 }
 
 // completeSources completes names of sources, without Herald's own.
-func (a *app) completeSources() cobra.CompletionFunc {
+func completeSources(a *app) cobra.CompletionFunc {
 	return terminal.CompleteIDs(func(_ context.Context, typed string, _ int) ([]string, error) {
 		sources, err := a.others(nil)
 		var names []string
@@ -127,10 +127,10 @@ func (a *app) checkSources(ctx context.Context, names []string) error {
 	if db, _, err := a.store(ctx); err == nil {
 		subjects = append(subjects, check.Topics(db, brokers, sources)...)
 	}
-	return a.runCheck(strings.Join(append([]string{"starter source check"}, names...), " "), func() check.Result { return check.Run(ctx, subjects) })
+	return runCheck(a, strings.Join(append([]string{"starter source check"}, names...), " "), func() check.Result { return check.Run(ctx, subjects) })
 }
 
-func (a *app) listSources(ctx context.Context) error {
+func listSources(ctx context.Context, a *app) error {
 	cfg, err := a.settings()
 	if err != nil {
 		return err
@@ -139,13 +139,13 @@ func (a *app) listSources(ctx context.Context) error {
 	for i, source := range cfg.Sources {
 		views[i] = viewOf(source)
 	}
-	if err := a.addResting(ctx, views); err != nil {
+	if err := addResting(ctx, a, views); err != nil {
 		a.Note("warning: cannot read the resting topics: %v", err)
 	}
 	return a.Print(map[string]any{"sources": views}, func(w io.Writer) { printSources(w, views) })
 }
 
-func (a *app) migrateSourceCommand() *cobra.Command {
+func migrateSourceCommand(a *app) *cobra.Command {
 	var topics bool
 	cmd := &cobra.Command{
 		Use:   "migrate NAME",
@@ -158,14 +158,14 @@ else, and needs a role that owns the tables. Run it again after an interruption.
 replicas. It needs KAFKA_BROKERS.`,
 		Example:           "  starter source migrate orders",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: terminal.CompleteOne(a.completeSources()),
-		RunE:              a.within(0, func(ctx context.Context, args []string) error { return a.migrateSource(ctx, args[0], topics) }),
+		ValidArgsFunction: terminal.CompleteOne(completeSources(a)),
+		RunE:              a.within(0, func(ctx context.Context, args []string) error { return migrateSource(ctx, a, args[0], topics) }),
 	}
 	cmd.Flags().BoolVar(&topics, "topics", false, "create the topic that the brokers do not have")
 	return cmd
 }
 
-func (a *app) migrateSource(ctx context.Context, name string, topics bool) error {
+func migrateSource(ctx context.Context, a *app, name string, topics bool) error {
 	named, err := a.others([]string{name})
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (a *app) migrateSource(ctx context.Context, name string, topics bool) error
 		created, err := o.MigrateSource(ctx, named[0], func(i dialects.Addition) { set("creating " + i.Name) })
 		var topic string
 		if err == nil && topics {
-			topic, err = a.createTopic(ctx, o, named[0])
+			topic, err = createTopic(ctx, a, o, named[0])
 		}
 		stop()
 		if err != nil {
@@ -196,7 +196,7 @@ func (a *app) migrateSource(ctx context.Context, name string, topics bool) error
 }
 
 // createTopic creates the source's topic and returns its name, or "" if the topic exists.
-func (a *app) createTopic(ctx context.Context, o *operate.Operator, source relay.Source) (string, error) {
+func createTopic(ctx context.Context, a *app, o *operate.Operator, source relay.Source) (string, error) {
 	brokers, err := a.brokers()
 	switch {
 	case err != nil:
@@ -207,7 +207,7 @@ func (a *app) createTopic(ctx context.Context, o *operate.Operator, source relay
 	return o.CreateTopic(ctx, brokers, source)
 }
 
-func (a *app) sourceRowsCommand() *cobra.Command {
+func sourceRowsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rows NAME",
 		Short: "List the rows of an outbox with a problem",
@@ -221,7 +221,7 @@ func (a *app) sourceRowsCommand() *cobra.Command {
 Herald stores nothing about other rows.`,
 		Example:           "  starter source rows orders\n  starter source rows orders -o json",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: terminal.CompleteOne(a.completeSources()),
+		ValidArgsFunction: terminal.CompleteOne(completeSources(a)),
 	}
 	return listCommand(a, cmd, listing[relay.SourceRow]{
 		name: "rows", none: "no row has a problem",
@@ -241,7 +241,7 @@ Herald stores nothing about other rows.`,
 	})
 }
 
-func (a *app) sourceRetryCommand() *cobra.Command {
+func sourceRetryCommand(a *app) *cobra.Command {
 	var dryRun, all bool
 	cmd := &cobra.Command{
 		Use:   "retry NAME [KEY...]",
@@ -250,12 +250,12 @@ func (a *app) sourceRetryCommand() *cobra.Command {
 pending in their own table, and the poller sends them. "starter source rows" lists the keys.`,
 		Example:           "  starter source retry wallet 7 9\n  starter source retry orders --all --dry-run",
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: terminal.CompleteOne(a.completeSources()),
+		ValidArgsFunction: terminal.CompleteOne(completeSources(a)),
 		RunE: a.within(0, func(ctx context.Context, args []string) error {
 			if all == (len(args) > 1) {
 				return misused(fmt.Errorf("name keys, or --all"))
 			}
-			return a.retrySource(ctx, args[0], args[1:], dryRun)
+			return retrySource(ctx, a, args[0], args[1:], dryRun)
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all rows that have failed")
@@ -263,7 +263,7 @@ pending in their own table, and the poller sends them. "starter source rows" lis
 	return cmd
 }
 
-func (a *app) retrySource(ctx context.Context, name string, keys []string, dryRun bool) error {
+func retrySource(ctx context.Context, a *app, name string, keys []string, dryRun bool) error {
 	source, err := a.source(name)
 	if err != nil {
 		return err

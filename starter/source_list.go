@@ -38,7 +38,7 @@ type restingView struct {
 }
 
 // addResting adds each source's topics that accept no records.
-func (a *app) addResting(ctx context.Context, views []sourceView) error {
+func addResting(ctx context.Context, a *app, views []sourceView) error {
 	db, _, err := a.store(ctx)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) statusCommand() *cobra.Command {
+func statusCommand(a *app) *cobra.Command {
 	since := terminal.Age{Duration: 24 * time.Hour, Text: "24h"}
 	var source string
 	cmd := &cobra.Command{
@@ -34,7 +34,7 @@ no two of them may have an event with the same id.`,
 			return a.status(ctx, since, source)
 		}),
 	}
-	a.sourceFlag(cmd, &source, "only the backlog and the pollers of this source")
+	sourceFlag(a, cmd, &source, "only the backlog and the pollers of this source")
 	terminal.AgeFlag(cmd.Flags(), &since, "since", "count deliveries planned since: an age (24h, 7d)")
 	return cmd
 }
@@ -50,7 +50,7 @@ type statusView struct {
 const sourceTimeout = 5 * time.Second
 
 func (a *app) status(ctx context.Context, since terminal.Age, source string) error {
-	sources, err := a.sourcesNamed(source)
+	sources, err := sourcesNamed(a, source)
 	if err != nil {
 		return err
 	}
@@ -67,8 +67,8 @@ func (a *app) status(ctx context.Context, since terminal.Age, source string) err
 			return err
 		}
 	}
-	a.warnOfSources(view.Sources)
-	a.addPollers(ctx, &view.sourcesView, sources)
+	warnOfSources(a, view.Sources)
+	addPollers(ctx, a, &view.sourcesView, sources)
 	if source == "" {
 		return a.Print(view, func(w io.Writer) { printStatus(w, view) })
 	}
@@ -158,7 +158,7 @@ type sourcesView struct {
 }
 
 // warnOfSources warns about each source whose table could not be counted.
-func (a *app) warnOfSources(states []operate.SourceState) {
+func warnOfSources(a *app, states []operate.SourceState) {
 	for _, state := range states {
 		if state.Problem != "" {
 			a.Note("warning: cannot read the table of %s: %s; `starter source check %s` checks only this source", state.Name, state.Problem, state.Name)
@@ -167,7 +167,7 @@ func (a *app) warnOfSources(states []operate.SourceState) {
 }
 
 // addPollers adds the pollers of sources, unless Temporal is out of reach.
-func (a *app) addPollers(ctx context.Context, view *sourcesView, sources []relay.Source) {
+func addPollers(ctx context.Context, a *app, view *sourcesView, sources []relay.Source) {
 	var pollers operate.Pollers
 	launcher, err := a.launcher(ctx)
 	if err == nil {

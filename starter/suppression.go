@@ -16,9 +16,9 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) suppressionCommand() *cobra.Command {
+func suppressionCommand(a *app) *cobra.Command {
 	return group("suppression", "List, add and remove suppressed addresses",
-		a.listSuppressionsCommand(), a.addSuppressionCommand(), a.removeSuppressionCommand())
+		listSuppressionsCommand(a), addSuppressionCommand(a), removeSuppressionCommand(a))
 }
 
 // suppressionHelp explains the reasons.
@@ -28,7 +28,7 @@ const suppressionHelp = `
   OPT_OUT    the owner of the number answered STOP; only START ends it
   INVALID    the provider reports that the number is invalid, or gets no messages`
 
-func (a *app) listSuppressionsCommand() *cobra.Command {
+func listSuppressionsCommand(a *app) *cobra.Command {
 	var filter list.SuppressionFilter
 	var address operate.Address
 	cmd := &cobra.Command{
@@ -87,7 +87,7 @@ func suppressionCells(s list.Suppression) []string {
 	return []string{string(s.Channel), string(s.Reason), terminal.Clock(&s.Since), s.AddressHash, terminal.Dash(s.Detail)}
 }
 
-func (a *app) addSuppressionCommand() *cobra.Command {
+func addSuppressionCommand(a *app) *cobra.Command {
 	var order operate.Suppressing
 	cmd := &cobra.Command{
 		Use:   "add",
@@ -102,7 +102,7 @@ still be sent. Herald stores only a hash of the address. The reason is one of
 			if err := order.Check(); err != nil {
 				return misused(err)
 			}
-			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error { return a.addSuppression(ctx, o, order) })
+			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error { return addSuppression(ctx, a, o, order) })
 		}),
 	}
 	addressFlags(cmd, &order.Address)
@@ -112,7 +112,7 @@ still be sent. Herald stores only a hash of the address. The reason is one of
 	return cmd
 }
 
-func (a *app) addSuppression(ctx context.Context, o *operate.Operator, order operate.Suppressing) error {
+func addSuppression(ctx context.Context, a *app, o *operate.Operator, order operate.Suppressing) error {
 	row, before, err := o.Suppress(ctx, order)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (a *app) addSuppression(ctx context.Context, o *operate.Operator, order ope
 	})
 }
 
-func (a *app) removeSuppressionCommand() *cobra.Command {
+func removeSuppressionCommand(a *app) *cobra.Command {
 	var address operate.Address
 	var reason notification.SuppressionReason
 	var yes bool
@@ -149,7 +149,7 @@ that were planned.`,
 				return misused(err)
 			}
 			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
-				return a.removeSuppression(ctx, o, address, reason, yes)
+				return removeSuppression(ctx, a, o, address, reason, yes)
 			})
 		}),
 	}
@@ -159,7 +159,7 @@ that were planned.`,
 	return cmd
 }
 
-func (a *app) removeSuppression(ctx context.Context, o *operate.Operator, address operate.Address, reason notification.SuppressionReason, yes bool) error {
+func removeSuppression(ctx context.Context, a *app, o *operate.Operator, address operate.Address, reason notification.SuppressionReason, yes bool) error {
 	rows, err := o.PlanUnsuppress(ctx, address, reason)
 	if err != nil {
 		return err

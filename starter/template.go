@@ -14,7 +14,7 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) previewTemplateCommand() *cobra.Command {
+func previewTemplateCommand(a *app) *cobra.Command {
 	var in explain.PreviewRequest
 	var payload string
 	cmd := &cobra.Command{
@@ -28,13 +28,13 @@ the same error. It sends and changes nothing.`,
   starter template preview --event evt-1 --recipient RESTAURANT_USER/10 --channel email --digest
   starter template preview --type PROMOTION --payload promotion.json --recipient CUSTOMER/42 --channel sms --locale it`,
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
-			return a.previewTemplate(ctx, in, payload)
+			return previewTemplate(ctx, a, in, payload)
 		}),
 	}
-	a.eventFlag(cmd, &in.EventID, "the id of an event")
-	a.eventTypeFlag(cmd, &in.Type, "type", "the type of the event in --payload")
+	eventFlag(a, cmd, &in.EventID, "the id of an event")
+	eventTypeFlag(a, cmd, &in.Type, "type", "the type of the event in --payload")
 	terminal.TextFlag(cmd.Flags(), &payload, "payload", "a file with a JSON object; - is the standard input")
-	a.recipientFlag(cmd, &in.UserType, &in.UserID, "the recipient: CUSTOMER/42")
+	recipientFlag(a, cmd, &in.UserType, &in.UserID, "the recipient: CUSTOMER/42")
 	terminal.WordFlag(cmd, &in.Channel, "channel", notification.Channels(), "the channel")
 	terminal.TextFlag(cmd.Flags(), &in.Locale, "locale", "a locale instead of the recipient's: it, it-CH")
 	cmd.Flags().BoolVar(&in.Digest, "digest", false, "the text of a digest with this event as its item")
@@ -42,14 +42,14 @@ the same error. It sends and changes nothing.`,
 	return cmd
 }
 
-func (a *app) previewTemplate(ctx context.Context, in explain.PreviewRequest, payload string) (err error) {
+func previewTemplate(ctx context.Context, a *app, in explain.PreviewRequest, payload string) (err error) {
 	switch {
 	case (in.EventID == "") == (payload == ""):
 		return misused(errors.New("give --event, or --payload with --type"))
 	case (in.Type == "") != (payload == ""):
 		return misused(errors.New("--type and --payload need each other"))
 	case payload != "":
-		if in.Payload, err = a.payloadFile(payload); err != nil {
+		if in.Payload, err = payloadFile(a, payload); err != nil {
 			return misused(fmt.Errorf("--payload: %w", err))
 		}
 	}
@@ -62,7 +62,7 @@ func (a *app) previewTemplate(ctx context.Context, in explain.PreviewRequest, pa
 }
 
 // payloadFile reads a JSON object from a file or the standard input.
-func (a *app) payloadFile(name string) ([]byte, error) {
+func payloadFile(a *app, name string) ([]byte, error) {
 	if name == "-" {
 		return a.payload("-")
 	}

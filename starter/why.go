@@ -12,7 +12,7 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) whyCommand() *cobra.Command {
+func whyCommand(a *app) *cobra.Command {
 	var filter list.RecipientFilter
 	cmd := &cobra.Command{
 		Use:   "why --recipient TYPE/ID",
@@ -24,7 +24,7 @@ starter delivery why explains one decision in detail.`,
   starter why --recipient CUSTOMER/42 --channel sms --since 7d
   starter why --recipient RESTAURANT_USER/10 -o json`,
 	}
-	a.recipientFlag(cmd, &filter.UserType, &filter.UserID, "the recipient: CUSTOMER/42")
+	recipientFlag(a, cmd, &filter.UserType, &filter.UserID, "the recipient: CUSTOMER/42")
 	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	terminal.WordFlag(cmd, &filter.Channel, "channel", notification.Channels(), "only this channel")
 	terminal.Require(cmd, "recipient")

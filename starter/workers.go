@@ -15,7 +15,7 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) workersCommand() *cobra.Command {
+func workersCommand(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "Show the generations of workers, and which one gets the tasks",
@@ -37,10 +37,10 @@ its next task. You may stop its workers meanwhile.`,
 			})
 		}),
 	}
-	return group("workers", "Show generations of workers, or promote one", list, a.promoteCommand())
+	return group("workers", "Show generations of workers, or promote one", list, promoteCommand(a))
 }
 
-func (a *app) promoteCommand() *cobra.Command {
+func promoteCommand(a *app) *cobra.Command {
 	var rollback bool
 	promote := &cobra.Command{
 		Use:   "promote [GENERATION]",
