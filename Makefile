@@ -59,6 +59,7 @@ lint: ## check format, correctness, imports, determinism and vulnerabilities; VU
 	@unformatted=$$(find . -name '*.go' -not -path './.*' -exec gofmt -l {} +) && \
 		if [[ -n $$unformatted ]]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	tools/frozen.sh
+	tools/width.sh
 	tools/prose.sh
 	go vet ./...
 	$(lint_tool) staticcheck ./...

@@ -67,7 +67,8 @@ type DeliveryPolicy struct {
 type AttemptPolicy struct {
 	Timeout     time.Duration // of one call to the provider
 	MaxAttempts int           // failures of the provider; crashes of a worker do not count
-	Outage      time.Duration `json:",omitempty"` // time from the first of them during which a provider that is busy or out of reach does not count
+	// time from the first of them during which a provider that is busy or out of reach does not count
+	Outage      time.Duration `json:",omitempty"`
 	FirstRetry  time.Duration `json:",omitempty"` // between the first attempt and the second; 0: Temporal's retry policy decides
 	Coefficient float64       `json:",omitempty"` // factor by which each further interval grows
 }

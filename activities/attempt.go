@@ -57,7 +57,8 @@ func (a *Activities) release(ctx context.Context, attempts []notification.Attemp
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	if err := a.Attempts.ReleaseAttempts(ctx, attempts); err != nil {
-		activity.GetLogger(ctx).Warn("attempts were not released: the next attempts wait until the leases expire", "count", len(attempts), "error", Unquoted(err))
+		activity.GetLogger(ctx).Warn("attempts were not released: the next attempts wait until the leases expire", "count", len(attempts),
+			"error", Unquoted(err))
 	}
 }
 
@@ -106,7 +107,8 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (by notification.S
 	}
 	recordErr := a.record(ctx, m)
 	if recordErr != nil {
-		activity.GetLogger(ctx).Warn("the end of an attempt was not recorded", "id", cmp.Or(m.result.DeliveryID, m.result.DigestID), "outcome", m.result.Outcome, "error", Unquoted(recordErr))
+		activity.GetLogger(ctx).Warn("the end of an attempt was not recorded", "id", cmp.Or(m.result.DeliveryID, m.result.DigestID),
+			"outcome", m.result.Outcome, "error", Unquoted(recordErr))
 	}
 	if failed != nil {
 		return by, nil, failed
@@ -240,7 +242,8 @@ func (w *warnings) rejected(ctx context.Context, channel notification.Channel, r
 		return
 	}
 	w.occasionally(string(channel), func() {
-		activity.GetLogger(ctx).Error("a provider rejects our account: each delivery is retried once a minute, and fails after 24 hours", "channel", channel, "answer", result.Detail)
+		activity.GetLogger(ctx).Error("a provider rejects our account: each delivery is retried once a minute, and fails after 24 hours",
+			"channel", channel, "answer", result.Detail)
 	})
 }
 

@@ -46,7 +46,9 @@ func forBoth(t *testing.T, n, ended int, test func(t *testing.T, m *message)) {
 var policy = activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}
 
 // attempt makes the attempt, and returns its result if it could not be recorded.
-func (m *message) attempt(ctx context.Context, sender activities.Sender, policy activities.AttemptPolicy) (*notification.AttemptResult, error) {
+func (m *message) attempt(
+	ctx context.Context, sender activities.Sender, policy activities.AttemptPolicy,
+) (*notification.AttemptResult, error) {
 	a := &activities.Activities{
 		Attempts: m.deliveries, Digests: m.digest, DigestText: template.Engine{}.Digest,
 		Senders: map[notification.Channel]activities.Sender{notification.Email: sender},
@@ -59,10 +61,12 @@ func (m *message) attempt(ctx context.Context, sender activities.Sender, policy 
 		a.Off = map[notification.Channel]error{notification.Email: errors.New("SENDGRID_API_KEY, EMAIL_FROM are not set")}
 	}
 	if m.digest == nil {
-		result, err := runWithin[activities.SendResult](ctx, a, a.Send, activities.SendInput{DeliveryID: "d1", Channel: notification.Email, AttemptPolicy: policy})
+		result, err := runWithin[activities.SendResult](ctx, a, a.Send,
+			activities.SendInput{DeliveryID: "d1", Channel: notification.Email, AttemptPolicy: policy})
 		return result.Unrecorded, err
 	}
-	result, err := runWithin[activities.SendDigestResult](ctx, a, a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: policy})
+	result, err := runWithin[activities.SendDigestResult](ctx, a, a.SendDigest,
+		activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: policy})
 	return result.Unrecorded, err
 }
 
@@ -162,7 +166,9 @@ func TestAttemptAccepted(t *testing.T) {
 
 	forBoth(t, 2, 1, func(t *testing.T, m *message) {
 		require.Nil(t, must(m.attempt(t.Context(), accepting(), policy))(t))
-		want := notification.AttemptResult{Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1", DeadDevices: []string{"old"}}
+		want := notification.AttemptResult{
+			Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1", DeadDevices: []string{"old"},
+		}
 		require.Equal(t, []notification.AttemptResult{m.named(2, want)}, m.results)
 	})
 }
@@ -178,7 +184,8 @@ func TestAttemptFails(t *testing.T) {
 		exhausted                = activities.AttemptsExhausted
 	)
 	elsewhere := &notification.ProviderError{Provider: "sendgrid", Class: notification.Ambiguous, Status: 500, Elsewhere: true}
-	clear, later, rejects := providerError(notification.Refused, 400, 0), providerError(notification.Busy, 429, time.Hour), providerError(notification.Account, 401, 0)
+	clear, later, rejects := providerError(notification.Refused, 400, 0), providerError(notification.Busy, 429, time.Hour),
+		providerError(notification.Account, 401, 0)
 	tests := []struct {
 		name         string
 		begun, ended int
@@ -193,36 +200,65 @@ func TestAttemptFails(t *testing.T) {
 		status       int
 		detail       string
 	}{
-		{name: "refused", begun: 1, err: clear, wantType: "Refused", permanent: true, outcome: refused, status: 400, detail: "sendgrid refused: 400"},
-		{name: "refused, wrapped by the sender", begun: 1, err: fmt.Errorf("email: %w", clear), wantType: "Refused", permanent: true, outcome: refused, status: 400, detail: "email: sendgrid refused: 400"},
-		{name: "refused at the third attempt", begun: 3, ended: 2, err: clear, wantType: "Refused", permanent: true, outcome: refused, status: 400, detail: "sendgrid refused: 400"},
-		{name: "busy", begun: 1, err: providerError(notification.Busy, 429, 0), wantType: "Busy", outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
-		{name: "busy for an hour", begun: 1, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
-		{name: "account rejected", begun: 1, err: rejects, wantType: "Account", delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
-		{name: "account rejected, short Retry-After", begun: 1, err: providerError(notification.Account, 403, time.Second), wantType: "Account", delay: time.Minute, outcome: account, status: 403, detail: "sendgrid rejected our account: 403"},
-		{name: "account rejected, long Retry-After", begun: 1, err: providerError(notification.Account, 403, time.Hour), wantType: "Account", delay: time.Hour, outcome: account, status: 403, detail: "sendgrid rejected our account: 403"},
-		{name: "account rejected at the third attempt", begun: 3, ended: 2, err: rejects, wantType: "Account", delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
-		{name: "account rejected for nearly a day", begun: 3, rejected: 24*time.Hour - time.Second, err: rejects, wantType: "Account", delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
-		{name: "account rejected for a day", begun: 3, rejected: 24 * time.Hour, err: rejects, wantType: exhausted, permanent: true, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
-		{name: "no clear answer", begun: 1, err: providerError(notification.Ambiguous, 503, 0), wantType: "Ambiguous", outcome: ambiguous, status: 503, detail: "sendgrid gave no clear answer: 503"},
-		{name: "no answer", begun: 1, err: providerError(notification.Ambiguous, 0, 0), wantType: "Ambiguous", outcome: ambiguous, detail: "sendgrid gave no clear answer"},
-		{name: "out of reach at the third attempt", begun: 3, ended: 2, patience: time.Hour, err: providerError(notification.Unreachable, 0, 0), wantType: "Unreachable", delay: time.Second, outcome: notification.OutcomeUnreachable, detail: "sendgrid was out of reach"},
-		{name: "busy for nearly an hour", begun: 3, ended: 2, patience: time.Hour, outage: time.Hour - time.Second, err: providerError(notification.Busy, 429, time.Second), wantType: "Busy", delay: time.Minute, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
-		{name: "busy for half a minute, long Retry-After", begun: 3, ended: 2, patience: time.Hour, outage: 30 * time.Second, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
-		{name: "out of reach for an hour", begun: 3, ended: 2, patience: time.Hour, outage: time.Hour, err: providerError(notification.Unreachable, 0, 0), wantType: exhausted, permanent: true, outcome: notification.OutcomeUnreachable, detail: "sendgrid was out of reach"},
-		{name: "unavailable counts", begun: 3, ended: 2, patience: time.Hour, err: providerError(notification.Unavailable, 503, 0), wantType: exhausted, permanent: true, outcome: notification.OutcomeUnavailable, status: 503, detail: "sendgrid is unavailable: 503"},
-		{name: "no clear answer counts", begun: 3, ended: 2, patience: time.Hour, err: providerError(notification.Ambiguous, 500, 0), wantType: exhausted, permanent: true, outcome: ambiguous, status: 500, detail: "sendgrid gave no clear answer: 500"},
-		{name: "no clear answer, while another provider is busy", begun: 3, ended: 2, err: elsewhere, wantType: "Ambiguous", outcome: ambiguous, status: 500, detail: "sendgrid gave no clear answer: 500"},
-		{name: "no clear answer, while another provider is busy for long", begun: 6, ended: 5, err: elsewhere, wantType: exhausted, permanent: true, outcome: ambiguous, status: 500, detail: "sendgrid gave no clear answer: 500"},
+		{name: "refused", begun: 1, err: clear, wantType: "Refused", permanent: true, outcome: refused, status: 400,
+			detail: "sendgrid refused: 400"},
+		{name: "refused, wrapped by the sender", begun: 1, err: fmt.Errorf("email: %w", clear), wantType: "Refused", permanent: true,
+			outcome: refused, status: 400, detail: "email: sendgrid refused: 400"},
+		{name: "refused at the third attempt", begun: 3, ended: 2, err: clear, wantType: "Refused", permanent: true, outcome: refused,
+			status: 400, detail: "sendgrid refused: 400"},
+		{name: "busy", begun: 1, err: providerError(notification.Busy, 429, 0), wantType: "Busy", outcome: busy, status: 429,
+			detail: "sendgrid is busy: 429"},
+		{name: "busy for an hour", begun: 1, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429,
+			detail: "sendgrid is busy: 429"},
+		{name: "account rejected", begun: 1, err: rejects, wantType: "Account", delay: time.Minute, outcome: account, status: 401,
+			detail: "sendgrid rejected our account: 401"},
+		{name: "account rejected, short Retry-After", begun: 1, err: providerError(notification.Account, 403, time.Second), wantType: "Account",
+			delay: time.Minute, outcome: account, status: 403, detail: "sendgrid rejected our account: 403"},
+		{name: "account rejected, long Retry-After", begun: 1, err: providerError(notification.Account, 403, time.Hour), wantType: "Account",
+			delay: time.Hour, outcome: account, status: 403, detail: "sendgrid rejected our account: 403"},
+		{name: "account rejected at the third attempt", begun: 3, ended: 2, err: rejects, wantType: "Account", delay: time.Minute,
+			outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
+		{name: "account rejected for nearly a day", begun: 3, rejected: 24*time.Hour - time.Second, err: rejects, wantType: "Account",
+			delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
+		{name: "account rejected for a day", begun: 3, rejected: 24 * time.Hour, err: rejects, wantType: exhausted, permanent: true,
+			outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
+		{name: "no clear answer", begun: 1, err: providerError(notification.Ambiguous, 503, 0), wantType: "Ambiguous", outcome: ambiguous,
+			status: 503, detail: "sendgrid gave no clear answer: 503"},
+		{name: "no answer", begun: 1, err: providerError(notification.Ambiguous, 0, 0), wantType: "Ambiguous", outcome: ambiguous,
+			detail: "sendgrid gave no clear answer"},
+		{name: "out of reach at the third attempt", begun: 3, ended: 2, patience: time.Hour, err: providerError(notification.Unreachable, 0, 0),
+			wantType: "Unreachable", delay: time.Second, outcome: notification.OutcomeUnreachable, detail: "sendgrid was out of reach"},
+		{name: "busy for nearly an hour", begun: 3, ended: 2, patience: time.Hour, outage: time.Hour - time.Second,
+			err: providerError(notification.Busy, 429, time.Second), wantType: "Busy", delay: time.Minute, outcome: busy, status: 429,
+			detail: "sendgrid is busy: 429"},
+		{name: "busy for half a minute, long Retry-After", begun: 3, ended: 2, patience: time.Hour, outage: 30 * time.Second, err: later,
+			wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
+		{name: "out of reach for an hour", begun: 3, ended: 2, patience: time.Hour, outage: time.Hour,
+			err: providerError(notification.Unreachable, 0, 0), wantType: exhausted, permanent: true, outcome: notification.OutcomeUnreachable,
+			detail: "sendgrid was out of reach"},
+		{name: "unavailable counts", begun: 3, ended: 2, patience: time.Hour, err: providerError(notification.Unavailable, 503, 0),
+			wantType: exhausted, permanent: true, outcome: notification.OutcomeUnavailable, status: 503, detail: "sendgrid is unavailable: 503"},
+		{name: "no clear answer counts", begun: 3, ended: 2, patience: time.Hour, err: providerError(notification.Ambiguous, 500, 0),
+			wantType: exhausted, permanent: true, outcome: ambiguous, status: 500, detail: "sendgrid gave no clear answer: 500"},
+		{name: "no clear answer, while another provider is busy", begun: 3, ended: 2, err: elsewhere, wantType: "Ambiguous", outcome: ambiguous,
+			status: 500, detail: "sendgrid gave no clear answer: 500"},
+		{name: "no clear answer, while another provider is busy for long", begun: 6, ended: 5, err: elsewhere, wantType: exhausted,
+			permanent: true, outcome: ambiguous, status: 500, detail: "sendgrid gave no clear answer: 500"},
 		{name: "a bug in Herald", begun: 1, err: errors.New("a bug"), outcome: ours, detail: "a bug"},
 		{name: "a bug in Herald at the third attempt", begun: 3, ended: 2, err: errors.New("a bug"), outcome: ours, detail: "a bug"},
-		{name: "second attempt of three", begun: 2, ended: 1, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
-		{name: "second attempt after crashes", begun: 7, ended: 1, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
-		{name: "third attempt of three", begun: 3, ended: 2, err: later, wantType: exhausted, permanent: true, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
-		{name: "third attempt after crashes", begun: 7, ended: 2, err: later, wantType: exhausted, permanent: true, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
-		{name: "after nine crashes", begun: 10, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
+		{name: "second attempt of three", begun: 2, ended: 1, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429,
+			detail: "sendgrid is busy: 429"},
+		{name: "second attempt after crashes", begun: 7, ended: 1, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429,
+			detail: "sendgrid is busy: 429"},
+		{name: "third attempt of three", begun: 3, ended: 2, err: later, wantType: exhausted, permanent: true, outcome: busy, status: 429,
+			detail: "sendgrid is busy: 429"},
+		{name: "third attempt after crashes", begun: 7, ended: 2, err: later, wantType: exhausted, permanent: true, outcome: busy, status: 429,
+			detail: "sendgrid is busy: 429"},
+		{name: "after nine crashes", begun: 10, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429,
+			detail: "sendgrid is busy: 429"},
 		{name: "after ten crashes", begun: 11, wantType: exhausted, permanent: true, outcome: ours, detail: "10 attempts ended without a result"},
-		{name: "after ten crashes and two failures", begun: 13, ended: 2, wantType: exhausted, permanent: true, outcome: ours, detail: "10 attempts ended without a result"},
+		{name: "after ten crashes and two failures", begun: 13, ended: 2, wantType: exhausted, permanent: true, outcome: ours,
+			detail: "10 attempts ended without a result"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -395,7 +431,9 @@ func TestAttemptSuppressesTheAddress(t *testing.T) {
 	t.Parallel()
 
 	forBoth(t, 1, 0, func(t *testing.T, m *message) {
-		stop := &notification.ProviderError{Provider: "twilio", Class: notification.Refused, Status: 400, Code: "21610", Suppress: notification.SuppressedOptOut}
+		stop := &notification.ProviderError{
+			Provider: "twilio", Class: notification.Refused, Status: 400, Code: "21610", Suppress: notification.SuppressedOptOut,
+		}
 		_, err := m.attempt(t.Context(), &provider{err: stop}, policy)
 		requireFailure(t, err, "Refused", true, 0)
 		require.Equal(t, notification.SuppressedOptOut, m.results[0].Suppress)

@@ -59,14 +59,16 @@ func TestAwaitHolder(t *testing.T) {
 		{name: "terminated", found: terminated, want: activities.HolderResult{State: activities.WorkflowTerminated}},
 		{name: "completed", found: completed, want: activities.HolderResult{State: activities.WorkflowCompleted}},
 		{name: "another type", found: otherType, want: activities.HolderResult{Other: "the workflow NotifyEvent of task queue herald-events"}},
-		{name: "another installation", found: elsewhere, want: activities.HolderResult{Other: "the workflow NotifyPage of task queue other-events"}},
+		{name: "another installation", found: elsewhere,
+			want: activities.HolderResult{Other: "the workflow NotifyPage of task queue other-events"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
 			a := &activities.Activities{Executions: executions{found: tt.found, err: tt.err}}
-			got, err := run[activities.HolderResult](a, a.AwaitHolder, activities.HolderInput{WorkflowID: "evt-1-page-EMAIL-1", Type: "NotifyPage", TaskQueue: "herald-events"})
+			got, err := run[activities.HolderResult](a, a.AwaitHolder,
+				activities.HolderInput{WorkflowID: "evt-1-page-EMAIL-1", Type: "NotifyPage", TaskQueue: "herald-events"})
 			if tt.failure != "" || tt.err != nil {
 				requireFailure(t, err, tt.failure, false, 0)
 				return

@@ -120,7 +120,9 @@ func (b *batch) giveBack(ctx context.Context, begun []notification.Attempt) {
 // withoutRested returns the results of the messages that a provider was asked to send. If all
 // providers rested, it gives the other messages back, and the batch begins no further group. If only
 // the destinations of some messages rested, a separate workflow sends each of these messages.
-func (b *batch) withoutRested(ctx context.Context, begun []notification.Attempt, results []notification.AttemptResult) (asked []notification.AttemptResult) {
+func (b *batch) withoutRested(
+	ctx context.Context, begun []notification.Attempt, results []notification.AttemptResult,
+) (asked []notification.AttemptResult) {
 	var rested []notification.Attempt
 	for i, result := range results {
 		switch {
@@ -205,7 +207,9 @@ func (b *batch) fail(err error, unrecorded ...notification.AttemptResult) {
 }
 
 // noteEnds records the metrics and warnings of attempts that the database has ended.
-func (a *Activities) noteEnds(ctx context.Context, channel notification.Channel, results []notification.AttemptResult, recorded []notification.RecordedAttempt) {
+func (a *Activities) noteEnds(
+	ctx context.Context, channel notification.Channel, results []notification.AttemptResult, recorded []notification.RecordedAttempt,
+) {
 	observeCommitToSent(ctx, channel, recorded...)
 	failed := 0
 	for i, end := range recorded {
@@ -221,6 +225,7 @@ func (a *Activities) noteEnds(ctx context.Context, channel notification.Channel,
 func (a *Activities) tellBestEffort(ctx context.Context, channel notification.Channel, results []notification.AttemptResult) {
 	failed := slices.DeleteFunc(slices.Clone(results), func(r notification.AttemptResult) bool { return !r.GiveUp })
 	if channel.BestEffort() && len(failed) > 0 {
-		activity.GetLogger(ctx).Warn("best-effort deliveries failed", "count", len(failed), "first", failed[0].DeliveryID, "reason", failed[0].Detail)
+		activity.GetLogger(ctx).Warn("best-effort deliveries failed", "count", len(failed), "first", failed[0].DeliveryID,
+			"reason", failed[0].Detail)
 	}
 }

@@ -30,7 +30,9 @@ func (c *cancelling) Lanes(context.Context, string) ([]notification.Lane, error)
 	return []notification.Lane{{Channel: notification.Email}}, nil
 }
 
-func (c *cancelling) CancelPart(_ context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error) {
+func (c *cancelling) CancelPart(
+	_ context.Context, part notification.Part, reason notification.EndReason, limit int,
+) (cancelled int, next int64, err error) {
 	c.from = append(c.from, part.IDs.First)
 	cancelled = min(c.waiting, limit)
 	c.waiting -= cancelled
@@ -74,7 +76,8 @@ func TestCancelEvent(t *testing.T) {
 	c.err = nil
 	result := must(run[activities.CancelEventResult](a, a.CancelEvent, in))(t)
 	require.Equal(t, slices.Repeat([]string{"evt-1 cancelled by event evt-2"}, 2), c.asked)
-	require.Equal(t, map[notification.Status]int{notification.Cancelled: 2500, notification.Sent: 1, notification.Pending: 0}, result.Deliveries)
+	require.Equal(t, map[notification.Status]int{notification.Cancelled: 2500, notification.Sent: 1, notification.Pending: 0},
+		result.Deliveries)
 }
 
 // An event that may not cancel the other one changes nothing.
@@ -98,7 +101,9 @@ func TestCancelPart(t *testing.T) {
 		c := &cancelling{waiting: 2500}
 		a := &activities.Activities{Cancels: c, Lanes: c, Executions: executions{terminated: terminated}}
 		in := activities.CancelPartInput{
-			Part:   notification.Part{EventID: "evt-1", Lane: notification.Lane{Channel: notification.Email}, IDs: notification.IDRange{First: 1, Last: 2500}},
+			Part: notification.Part{
+				EventID: "evt-1", Lane: notification.Lane{Channel: notification.Email}, IDs: notification.IDRange{First: 1, Last: 2500},
+			},
 			Reason: notification.CancelledInTemporal, EventRun: "run-1",
 		}
 		for _, cancelled := range want {

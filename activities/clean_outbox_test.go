@@ -50,7 +50,8 @@ func TestCleanOutbox(t *testing.T) {
 			if tt.before != nil {
 				env.SetHeartbeatDetails(*tt.before)
 			}
-			result := must(execute[activities.CleanOutboxResult](env, a.CleanOutbox, activities.CleanOutboxInput{Source: "orders", Retention: time.Hour}))(t)
+			result := must(execute[activities.CleanOutboxResult](env, a.CleanOutbox,
+				activities.CleanOutboxInput{Source: "orders", Retention: time.Hour}))(t)
 
 			require.Equal(t, activities.CleanOutboxResult{Source: "orders", Deleted: tt.deleted, After: "c"}, result)
 			require.Equal(t, time.Hour, c.age)

@@ -27,7 +27,9 @@ type withoutValues struct {
 	interceptor.WorkerInterceptorBase
 }
 
-func (*withoutValues) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+func (*withoutValues) InterceptActivity(
+	_ context.Context, next interceptor.ActivityInboundInterceptor,
+) interceptor.ActivityInboundInterceptor {
 	return &activityWithoutValues{interceptor.ActivityInboundInterceptorBase{Next: next}}
 }
 

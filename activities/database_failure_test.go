@@ -22,7 +22,9 @@ func TestFailuresQuoteNoValue(t *testing.T) {
 	const insert = `INSERT INTO recipient (user_type, user_id, name) VALUES ('ADMIN', 'ada@example.com', 'Ada')`
 	store := postgrestest.New(t)
 	exec(t, store, insert)
-	exec(t, store, `CREATE FUNCTION raise_name(name text) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'ada@%', name USING ERRCODE = '42703'; END $$`)
+	exec(t, store,
+		`CREATE FUNCTION raise_name(name text) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'ada@%',
+			name USING ERRCODE = '42703'; END $$`)
 	const bare, script = "do it: ", "run scripts: script 1: SQLSTATE " // the beginnings of errors of a plain query, and of the store
 	tests := []struct {
 		name, sql string
@@ -32,13 +34,17 @@ func TestFailuresQuoteNoValue(t *testing.T) {
 	}{
 		{name: "constraint", sql: insert, where: bare, want: "SQLSTATE 23505"},
 		{name: "cast", sql: `SELECT 'ada@example.com'::text::int`, where: bare, want: "SQLSTATE 22P02"},
-		{name: "argument", sql: `SELECT $1::int`, args: []any{struct{ Mail string }{"ada@example.com"}}, where: bare, want: "a value has another type than expected"},
+		{name: "argument", sql: `SELECT $1::int`, args: []any{struct{ Mail string }{"ada@example.com"}}, where: bare,
+			want: "a value has another type than expected"},
 		{name: "result", sql: `SELECT 'ada@example.com'::text`, where: bare, want: "a value has another type than expected"},
 		{name: "named constraint", sql: insert, where: script, want: "23505: constraint recipient_pkey of table recipient"},
-		{name: "empty column", sql: `INSERT INTO recipient (user_type, user_id, name) VALUES ('ADMIN', NULL, 'ada@example.com')`, where: script, want: "23502: column user_id of table recipient"},
-		{name: "no column", sql: `SELECT r.mail FROM recipient r WHERE r.name = 'ada@example.com'`, where: script, want: "42703: column r.mail does not exist"},
+		{name: "empty column", sql: `INSERT INTO recipient (user_type, user_id, name) VALUES ('ADMIN', NULL, 'ada@example.com')`, where: script,
+			want: "23502: column user_id of table recipient"},
+		{name: "no column", sql: `SELECT r.mail FROM recipient r WHERE r.name = 'ada@example.com'`, where: script,
+			want: "42703: column r.mail does not exist"},
 		{name: "no table", sql: `SELECT 'ada@example.com' FROM people`, where: script, want: `42P01: relation "people" does not exist`},
-		{name: "another type", sql: `SELECT lower(ARRAY['ada@example.com']) FROM recipient`, where: script, want: "42883: function lower(text[]) does not exist"},
+		{name: "another type", sql: `SELECT lower(ARRAY['ada@example.com']) FROM recipient`, where: script,
+			want: "42883: function lower(text[]) does not exist"},
 		{name: "value taken for a name", sql: `SELECT name::regclass FROM recipient`, where: script, want: "42P01"},
 		{name: "value in a function's error", sql: `SELECT raise_name(name) FROM recipient`, where: script, want: "42703"},
 		{name: "value", sql: `SELECT user_id::int FROM recipient`, where: script, want: "22P02"},

@@ -78,7 +78,9 @@ func (j *joiner) JoinDigest(_ context.Context, join activities.Join) (string, er
 	return "herald-digest-" + join.Place.Key.Name(join.Place.Who), j.err
 }
 
-var reviewMails = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
+var reviewMails = notification.DigestKey{
+	UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED",
+}
 
 // The quiet hours of these tests are always (except the last nanosecond of a day) or never, so that
 // the tests pass at any time.
@@ -90,8 +92,12 @@ var (
 func TestJoinDigest(t *testing.T) {
 	t.Parallel()
 
-	place := notification.DigestPlace{Status: notification.Pending, Key: reviewMails, Who: "staff", Priority: notification.High, Window: time.Minute}
-	policies := map[notification.Channel]activities.DeliveryPolicy{notification.Email: {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}}}
+	place := notification.DigestPlace{
+		Status: notification.Pending, Key: reviewMails, Who: "staff", Priority: notification.High, Window: time.Minute,
+	}
+	policies := map[notification.Channel]activities.DeliveryPolicy{
+		notification.Email: {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}},
+	}
 	call := func(db *digests, others *joiner) (activities.JoinResult, error) {
 		a := &activities.Activities{Digests: db, Joiner: others, Policies: policies}
 		return run[activities.JoinResult](a, a.JoinDigest, activities.JoinInput{DeliveryID: "d1", Channel: notification.Email})
@@ -99,7 +105,8 @@ func TestJoinDigest(t *testing.T) {
 
 	others := &joiner{}
 	joined := must(call(&digests{place: place}, others))(t)
-	require.Equal(t, activities.JoinResult{Status: notification.Pending, DigestID: "herald-digest-staff10-EMAIL-REVIEW_POSTED", Window: time.Minute}, joined)
+	require.Equal(t,
+		activities.JoinResult{Status: notification.Pending, DigestID: "herald-digest-staff10-EMAIL-REVIEW_POSTED", Window: time.Minute}, joined)
 	require.Equal(t, []activities.Join{{DeliveryID: "d1", Place: place, Policy: policies[notification.Email]}}, others.joined)
 
 	for _, status := range []notification.Status{notification.Sent, notification.Delivered, notification.Cancelled} {
@@ -153,7 +160,9 @@ func TestSealDigest(t *testing.T) {
 			t.Parallel()
 
 			db := &digests{sealed: sealed, quiet: notification.QuietCheck{
-				Now: time.Now(), Action: tt.action, Timezone: "Europe/Rome", Preference: notification.Preference{Channel: notification.Email, QuietHours: tt.hours}, Groups: []notification.Setting{{QuietHours: tt.group}},
+				Now: time.Now(), Action: tt.action, Timezone: "Europe/Rome",
+				Preference: notification.Preference{Channel: notification.Email, QuietHours: tt.hours},
+				Groups:     []notification.Setting{{QuietHours: tt.group}},
 			}}
 			result := must(sealDigest(db, tt.judge))(t)
 
@@ -193,9 +202,10 @@ func TestSealDigestByTheLaterClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			db := &digests{quiet: notification.QuietCheck{Now: now.Add(tt.database), Action: notification.Drop, Timezone: "UTC", Preference: notification.Preference{
-				Channel: notification.Email, QuietHours: &notification.QuietHours{Start: clock(tt.start), End: clock(tt.end)},
-			}}}
+			db := &digests{quiet: notification.QuietCheck{Now: now.Add(tt.database), Action: notification.Drop,
+				Timezone: "UTC", Preference: notification.Preference{
+					Channel: notification.Email, QuietHours: &notification.QuietHours{Start: clock(tt.start), End: clock(tt.end)},
+				}}}
 			require.Equal(t, tt.quiet, must(sealDigest(db, true))(t).Quiet)
 		})
 	}
@@ -217,7 +227,9 @@ func TestSealDigestMeasuresTheText(t *testing.T) {
 		"{{range .Items}}{{.body}} and more, {{end}}":         {true, false},
 		"{{range .Items}}{{.stars}}{{end}}":                   {true, true},
 	} {
-		digest := notification.Digest{Name: strings.Repeat("A", 401), Templates: []notification.Template{{EventType: "digest", Channel: "*", Locale: "en", Body: body}}}
+		digest := notification.Digest{
+			Name: strings.Repeat("A", 401), Templates: []notification.Template{{EventType: "digest", Channel: "*", Locale: "en", Body: body}},
+		}
 		items := slices.Repeat([]notification.DigestItem{{Title: "T", Body: strings.Repeat("x", 30)}}, 40)
 		require.Equal(t, want, [2]bool{db.fits(digest, items[:1]), db.fits(digest, items)}, body)
 	}
@@ -235,7 +247,8 @@ func TestSealDigestFails(t *testing.T) {
 
 func sealDigest(db *digests, judge bool) (activities.SealResult, error) {
 	a := &activities.Activities{Digests: db}
-	return run[activities.SealResult](a, a.SealDigest, activities.SealInput{DigestID: "digest-1", Key: reviewMails, Window: time.Minute, JudgeQuiet: judge})
+	return run[activities.SealResult](a, a.SealDigest,
+		activities.SealInput{DigestID: "digest-1", Key: reviewMails, Window: time.Minute, JudgeQuiet: judge})
 }
 
 // eventTexts writes texts as a worker does.
@@ -255,14 +268,21 @@ func dueDigest(n, ended int) *digests {
 	return &digests{
 		items: []notification.Attempt{item("d1", 0, "Ada", "Table for 4"), item("d2", 4, "Bob", "good")},
 		digest: notification.Digest{
-			Templates: []notification.Template{{EventType: "digest", Channel: "*", Locale: "en", Title: "{{len .Items}}", Body: "{{range .Items}}{{.title}},{{end}}"}},
+			Templates: []notification.Template{
+				{EventType: "digest", Channel: "*", Locale: "en", Title: "{{len .Items}}", Body: "{{range .Items}}{{.title}},{{end}}"},
+			},
 		},
 	}
 }
 
 func sendDigest(db *digests, mail activities.Sender) (activities.SendDigestResult, error) {
-	a := &activities.Activities{Digests: db, Attempts: db, DigestText: template.Engine{}.Digest, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
-	return run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}})
+	a := &activities.Activities{
+		Digests: db, Attempts: db, DigestText: template.Engine{}.Digest,
+		Senders: map[notification.Channel]activities.Sender{notification.Email: mail},
+	}
+	return run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{
+		DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3},
+	})
 }
 
 // The message leaves out items that the rules no longer allow. The result has the reasons.
@@ -296,7 +316,9 @@ func TestSendDigestWaitsAsAWhole(t *testing.T) {
 
 	until := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 	quiet, leased := dueDigest(1, 0), dueDigest(1, 0)
-	quiet.items[0] = notification.Attempt{Status: notification.Pending, Verdict: notification.Verdict{NotBefore: until, Wait: "08:00 UTC: quiet hours"}}
+	quiet.items[0] = notification.Attempt{
+		Status: notification.Pending, Verdict: notification.Verdict{NotBefore: until, Wait: "08:00 UTC: quiet hours"},
+	}
 	leased.items[0] = notification.Attempt{Status: notification.Pending, LeasedFor: time.Minute}
 	mail := &provider{}
 
@@ -314,8 +336,11 @@ func TestGiveUpDigest(t *testing.T) {
 
 	db := &digests{digest: notification.Digest{Dropped: map[string]string{"d3": "USER_DISABLED"}}}
 	a := &activities.Activities{Digests: db, Deliveries: &deliveries{}}
-	in := activities.GiveUpDigestInput{DigestID: "digest-1", Channel: notification.Email, Status: notification.Failed, Reason: "sendgrid refused: 400"}
-	require.Equal(t, activities.GiveUpDigestResult{Dropped: db.digest.Dropped}, must(run[activities.GiveUpDigestResult](a, a.GiveUpDigest, in))(t))
+	in := activities.GiveUpDigestInput{
+		DigestID: "digest-1", Channel: notification.Email, Status: notification.Failed, Reason: "sendgrid refused: 400",
+	}
+	require.Equal(t, activities.GiveUpDigestResult{Dropped: db.digest.Dropped},
+		must(run[activities.GiveUpDigestResult](a, a.GiveUpDigest, in))(t))
 	require.Equal(t, "digest-1 FAILED sendgrid refused: 400", db.gaveUp)
 
 	db.err = errors.New("connection reset")

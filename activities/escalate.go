@@ -17,7 +17,9 @@ type EscalationStore interface {
 	Escalating(ctx context.Context, key notification.EscalationKey) (notification.Escalating, error)
 	// Follow locks a delivery, passes it to decide, and stores the recipient that decide returns;
 	// nil: it stores nothing. It returns the new delivery; nil: none.
-	Follow(ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient) (*notification.Delivery, error)
+	Follow(
+		ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient,
+	) (*notification.Delivery, error)
 	// Follower reads the delivery that follows another one; nil: none.
 	Follower(ctx context.Context, deliveryID string) (*notification.Delivery, error)
 }
@@ -238,6 +240,9 @@ func (a *Activities) CancelFollower(ctx context.Context, in CancelFollowerInput)
 	if err != nil || follower == nil {
 		return err
 	}
-	_, err = a.GiveUp(ctx, GiveUpInput{DeliveryID: follower.DeliveryID, Channel: follower.Channel, Status: notification.Cancelled, Reason: string(notification.CancelledInTemporal)})
+	_, err = a.GiveUp(ctx, GiveUpInput{
+		DeliveryID: follower.DeliveryID, Channel: follower.Channel, Status: notification.Cancelled,
+		Reason: string(notification.CancelledInTemporal),
+	})
 	return err
 }

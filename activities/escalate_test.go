@@ -33,7 +33,9 @@ func (e *escalations) Escalating(context.Context, notification.EscalationKey) (n
 	return now, nil
 }
 
-func (e *escalations) Follow(ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient) (*notification.Delivery, error) {
+func (e *escalations) Follow(
+	ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient,
+) (*notification.Delivery, error) {
 	now, _ := e.Escalating(ctx, key)
 	e.limited, e.decided = key.Limited, decide(now)
 	if e.decided != nil {
@@ -75,23 +77,43 @@ func TestEscalate(t *testing.T) {
 		want   activities.EscalateResult
 		stored notification.Decision // empty: none
 	}{
-		{name: "not yet", now: with(func(e *notification.Escalating) { e.Now = since }), want: activities.EscalateResult{Until: since.Add(5 * time.Minute), Wait: notification.InstantText(since.Add(5*time.Minute)) + " to be read, then SMS"}},
-		{name: "rescheduled", now: with(func(e *notification.Escalating) { e.SendAfter = since.Add(time.Hour) }), want: activities.EscalateResult{Until: since.Add(65 * time.Minute), Wait: notification.InstantText(since.Add(65*time.Minute)) + " to be read, then SMS"}},
+		{name: "not yet", now: with(func(e *notification.Escalating) { e.Now = since }), want: activities.EscalateResult{
+			Until: since.Add(5 * time.Minute), Wait: notification.InstantText(since.Add(5*time.Minute)) + " to be read, then SMS",
+		}},
+		{name: "rescheduled", now: with(func(e *notification.Escalating) {
+			e.SendAfter = since.Add(time.Hour)
+		}), want: activities.EscalateResult{
+			Until: since.Add(65 * time.Minute), Wait: notification.InstantText(since.Add(65*time.Minute)) + " to be read, then SMS",
+		}},
 		{name: "sent, not read", stored: notification.DecisionSelected},
-		{name: "still failing", now: with(func(e *notification.Escalating) { e.Status = notification.Pending }), stored: notification.DecisionSelected},
-		{name: "failed before it was due", now: with(func(e *notification.Escalating) { e.Now, e.Status = since, notification.Failed }), stored: notification.DecisionSelected},
+		{name: "still failing", now: with(func(e *notification.Escalating) { e.Status = notification.Pending }),
+			stored: notification.DecisionSelected},
+		{name: "failed before it was due", now: with(func(e *notification.Escalating) { e.Now, e.Status = since, notification.Failed }),
+			stored: notification.DecisionSelected},
 		{name: "read", now: with(func(e *notification.Escalating) { e.Read = true }), want: ended(notification.EscalationRead)},
-		{name: "read before it failed", now: with(func(e *notification.Escalating) { e.Read, e.Status = true, notification.Failed }), want: ended(notification.EscalationRead)},
-		{name: "delivered, until read", now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }), stored: notification.DecisionSelected},
-		{name: "delivered, until delivered", until: notification.UntilDelivered, now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }), want: ended(notification.EscalationDelivered)},
-		{name: "cancelled", now: with(func(e *notification.Escalating) { e.Status = notification.Cancelled }), want: ended(notification.EscalationCancelled)},
-		{name: "unreachable, with if_unreachable", unreachable: true, now: with(func(e *notification.Escalating) { e.Now, e.Status, e.Unreachable = since, notification.Cancelled, true }), stored: notification.DecisionSelected},
-		{name: "unreachable, without if_unreachable", now: with(func(e *notification.Escalating) { e.Status, e.Unreachable = notification.Cancelled, true }), want: ended(notification.EscalationCancelled)},
-		{name: "ended by an operator", now: with(func(e *notification.Escalating) { e.Ended = true }), want: ended(notification.EscalationCancelled)},
-		{name: "event cancelled", now: with(func(e *notification.Escalating) { e.CancelledBy = "evt-2" }), want: ended(notification.EscalationCancelled)},
-		{name: "told over that channel before", now: with(func(e *notification.Escalating) { e.Told = true }), want: ended(notification.EscalationToldSo)},
+		{name: "read before it failed", now: with(func(e *notification.Escalating) { e.Read, e.Status = true, notification.Failed }),
+			want: ended(notification.EscalationRead)},
+		{name: "delivered, until read", now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }),
+			stored: notification.DecisionSelected},
+		{name: "delivered, until delivered", until: notification.UntilDelivered,
+			now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }), want: ended(notification.EscalationDelivered)},
+		{name: "cancelled", now: with(func(e *notification.Escalating) { e.Status = notification.Cancelled }),
+			want: ended(notification.EscalationCancelled)},
+		{name: "unreachable, with if_unreachable", unreachable: true,
+			now:    with(func(e *notification.Escalating) { e.Now, e.Status, e.Unreachable = since, notification.Cancelled, true }),
+			stored: notification.DecisionSelected},
+		{name: "unreachable, without if_unreachable",
+			now:  with(func(e *notification.Escalating) { e.Status, e.Unreachable = notification.Cancelled, true }),
+			want: ended(notification.EscalationCancelled)},
+		{name: "ended by an operator", now: with(func(e *notification.Escalating) { e.Ended = true }),
+			want: ended(notification.EscalationCancelled)},
+		{name: "event cancelled", now: with(func(e *notification.Escalating) { e.CancelledBy = "evt-2" }),
+			want: ended(notification.EscalationCancelled)},
+		{name: "told over that channel before", now: with(func(e *notification.Escalating) { e.Told = true }),
+			want: ended(notification.EscalationToldSo)},
 		{name: "followed by an earlier call", now: with(func(e *notification.Escalating) { e.Told, e.Followed, e.Read = true, true, true })},
-		{name: "read during the decision", now: []notification.Escalating{due, with(func(e *notification.Escalating) { e.Read = true })[0]}, want: ended(notification.EscalationRead)},
+		{name: "read during the decision", now: []notification.Escalating{due, with(func(e *notification.Escalating) { e.Read = true })[0]},
+			want: ended(notification.EscalationRead)},
 		{name: "switched off", change: func(_ *plans, p *notification.RecipientPage) {
 			p.Recipients[0].Preferences = []notification.Preference{{Channel: notification.SMS}}
 		}, want: dropped("USER_DISABLED"), stored: notification.DecisionUserDisabled},
@@ -101,13 +123,20 @@ func TestEscalate(t *testing.T) {
 		{name: "quiet hours drop it", change: func(_ *plans, p *notification.RecipientPage) {
 			p.Recipients[0].Preferences = []notification.Preference{quiet}
 		}, want: dropped("QUIET_HOURS"), stored: notification.DecisionQuietHours},
-		{name: "max_recipients reached", now: with(func(e *notification.Escalating) { e.Selected = 1 }), change: func(_ *plans, p *notification.RecipientPage) {
-			p.Settings = []notification.Setting{{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, Channel: notification.SMS, Enabled: true, MaxRecipients: &one}}
-		}, want: dropped("MAX_RECIPIENTS"), stored: notification.DecisionMaxRecipients},
-		{name: "no longer a recipient", change: func(_ *plans, p *notification.RecipientPage) { p.Recipients = nil }, want: dropped(notification.NoLongerRecipient)},
-		{name: "no longer routed", change: func(db *plans, _ *notification.RecipientPage) { db.rules.Routing = db.rules.Routing[:1] }, want: dropped("SMS is no longer routed")},
-		{name: "purged", change: func(db *plans, _ *notification.RecipientPage) { db.err = notification.ErrNoEvent }, want: dropped("its event was purged")},
-		{name: "cancelled meanwhile", change: func(db *plans, _ *notification.RecipientPage) { db.rules.Event.CancelledBy = "evt-2" }, want: dropped("cancelled by event evt-2")},
+		{name: "max_recipients reached",
+			now: with(func(e *notification.Escalating) { e.Selected = 1 }), change: func(_ *plans, p *notification.RecipientPage) {
+				p.Settings = []notification.Setting{
+					{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, Channel: notification.SMS, Enabled: true, MaxRecipients: &one},
+				}
+			}, want: dropped("MAX_RECIPIENTS"), stored: notification.DecisionMaxRecipients},
+		{name: "no longer a recipient", change: func(_ *plans, p *notification.RecipientPage) { p.Recipients = nil },
+			want: dropped(notification.NoLongerRecipient)},
+		{name: "no longer routed", change: func(db *plans, _ *notification.RecipientPage) { db.rules.Routing = db.rules.Routing[:1] },
+			want: dropped("SMS is no longer routed")},
+		{name: "purged", change: func(db *plans, _ *notification.RecipientPage) { db.err = notification.ErrNoEvent },
+			want: dropped("its event was purged")},
+		{name: "cancelled meanwhile", change: func(db *plans, _ *notification.RecipientPage) { db.rules.Event.CancelledBy = "evt-2" },
+			want: dropped("cancelled by event evt-2")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -146,14 +175,18 @@ func escalatingReservation(looks ...notification.Escalating) (*plans, *escalatio
 		{Channel: notification.Push, Strategy: notification.Immediate},
 		{Channel: notification.SMS, Strategy: notification.Immediate, OnEscalationOnly: true},
 	}
-	db.rules.Supported = map[notification.Channel][]notification.UserType{notification.Push: {notification.RestaurantUser}, notification.SMS: {notification.RestaurantUser}}
+	db.rules.Supported = map[notification.Channel][]notification.UserType{
+		notification.Push: {notification.RestaurantUser}, notification.SMS: {notification.RestaurantUser},
+	}
 	ada := staff("10", "Ada")
 	ada.Phone, ada.HasDevice = "+390612345678", true
 	db.named = notification.RecipientPage{Recipients: []notification.Recipient{ada}}
 	return db, &escalations{looks: looks}
 }
 
-func escalate(db *plans, store *escalations, since time.Time, until notification.EscalationUntil, ifUnreachable ...bool) (activities.EscalateResult, error) {
+func escalate(
+	db *plans, store *escalations, since time.Time, until notification.EscalationUntil, ifUnreachable ...bool,
+) (activities.EscalateResult, error) {
 	if until == "" {
 		until = notification.UntilRead
 	}
@@ -161,7 +194,9 @@ func escalate(db *plans, store *escalations, since time.Time, until notification
 	a.Followers = store
 	return run[activities.EscalateResult](a, a.Escalate, activities.EscalateInput{
 		EventID: "evt-1", DeliveryID: "evt-1-staff10-PUSH", UserType: notification.RestaurantUser, UserID: "10", Since: since,
-		Escalation: notification.Escalation{From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: until, IfUnreachable: slices.Contains(ifUnreachable, true)},
+		Escalation: notification.Escalation{
+			From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: until, IfUnreachable: slices.Contains(ifUnreachable, true),
+		},
 	})
 }
 
@@ -191,7 +226,8 @@ func TestEscalateWaitsForQuietHours(t *testing.T) {
 func TestEscalateWritesTheEscalatedText(t *testing.T) {
 	t.Parallel()
 
-	for _, templates := range [][]notification.Template{nil, {{EventType: "RESERVATION_REQUESTED.escalated", Channel: "*", Locale: "en", Title: "Still open", Body: "Table for {{.payload.pax}} waits"}}} {
+	for _, templates := range [][]notification.Template{nil, {{EventType: "RESERVATION_REQUESTED.escalated", Channel: "*", Locale: "en",
+		Title: "Still open", Body: "Table for {{.payload.pax}} waits"}}} {
 		db, store := escalatingReservation(notification.Escalating{Now: time.Now(), Status: notification.Failed})
 		db.rules.Templates = append(templates, db.rules.Templates...)
 		want := notification.PlannedDelivery{
@@ -219,15 +255,23 @@ func TestEscalateTriesTheNextChannel(t *testing.T) {
 		want          activities.EscalateResult
 		decided       []notification.Decision // SMS, EMAIL
 	}{
-		{true, "ada@example.com", activities.EscalateResult{Outcome: notification.EscalationFollowed, Delivery: &notification.Delivery{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email}, Policy: policies[notification.Email]},
+		{true, "ada@example.com", activities.EscalateResult{
+			Outcome:  notification.EscalationFollowed,
+			Delivery: &notification.Delivery{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email}, Policy: policies[notification.Email],
+		},
 			[]notification.Decision{notification.DecisionNoAddress, notification.DecisionSelected}},
-		{true, "", activities.EscalateResult{Outcome: notification.EscalationDropped, Reason: "NO_ADDRESS"}, []notification.Decision{notification.DecisionNoAddress, notification.DecisionNoAddress}},
-		{false, "ada@example.com", activities.EscalateResult{Outcome: notification.EscalationDropped, Reason: "NO_ADDRESS"}, []notification.Decision{notification.DecisionNoAddress}},
+		{true, "", activities.EscalateResult{Outcome: notification.EscalationDropped, Reason: "NO_ADDRESS"},
+			[]notification.Decision{notification.DecisionNoAddress, notification.DecisionNoAddress}},
+		{false, "ada@example.com", activities.EscalateResult{Outcome: notification.EscalationDropped, Reason: "NO_ADDRESS"},
+			[]notification.Decision{notification.DecisionNoAddress}},
 	} {
 		db, store := escalatingReservation(notification.Escalating{Now: time.Now(), Status: notification.Failed})
-		db.rules.Routing = append(db.rules.Routing, notification.Routing{Channel: notification.Email, Strategy: notification.Immediate, OnEscalationOnly: true})
+		db.rules.Routing = append(db.rules.Routing,
+			notification.Routing{Channel: notification.Email, Strategy: notification.Immediate, OnEscalationOnly: true})
 		db.rules.Supported[notification.Email] = []notification.UserType{notification.RestaurantUser}
-		db.rules.Escalations = []notification.Escalation{{From: notification.Push, To: notification.SMS}, {From: notification.SMS, To: notification.Email, IfUnreachable: tt.ifUnreachable}}
+		db.rules.Escalations = []notification.Escalation{
+			{From: notification.Push, To: notification.SMS}, {From: notification.SMS, To: notification.Email, IfUnreachable: tt.ifUnreachable},
+		}
 		db.named.Recipients[0].Phone, db.named.Recipients[0].Email = "", tt.email
 
 		got, err := escalate(db, store, time.Now(), "")
@@ -248,14 +292,17 @@ func TestPlanDeliveriesToUnreachable(t *testing.T) {
 
 	db, _ := escalatingReservation()
 	db.rules.Escalations = []notification.Escalation{{From: notification.Push, To: notification.SMS, IfUnreachable: true}}
-	db.rules.Templates = append(db.rules.Templates, notification.Template{EventType: "RESERVATION_REQUESTED.escalated", Channel: "SMS", Locale: "en", Title: "x", Body: "Still open"})
+	db.rules.Templates = append(db.rules.Templates,
+		notification.Template{EventType: "RESERVATION_REQUESTED.escalated", Channel: "SMS", Locale: "en", Title: "x", Body: "Still open"})
 	db.page.Recipients = db.page.Recipients[:1]
 	db.page.Recipients[0].Phone = "+390612345678"
 
 	_, err := plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1})
 
 	require.NoError(t, err)
-	require.Equal(t, map[notification.Channel]notification.Decision{notification.Push: notification.DecisionNoAddress, notification.SMS: notification.DecisionSelected}, db.decided[0].Decisions)
+	require.Equal(t, map[notification.Channel]notification.Decision{
+		notification.Push: notification.DecisionNoAddress, notification.SMS: notification.DecisionSelected,
+	}, db.decided[0].Decisions)
 	require.Len(t, db.decided[0].Deliveries, 1)
 	require.Equal(t, "Still open", db.decided[0].Deliveries[0].Body)
 }

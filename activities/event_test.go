@@ -64,7 +64,9 @@ func TestPublishEvent(t *testing.T) {
 		{aggregate: "RESERVATION", rules: staffAndCustomer, want: []string{"restaurant", "customer"}},
 		{aggregate: "RESERVATION"},
 	} {
-		event := notification.Event{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: tt.aggregate, AggregateID: "5", CorrelationID: "corr-1"}
+		event := notification.Event{
+			ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: tt.aggregate, AggregateID: "5", CorrelationID: "corr-1",
+		}
 		mq, store := &broker{}, &eventStore{event: event, rules: tt.rules}
 		require.Equal(t, activities.PublishEventResult{Audiences: tt.want}, must(publish(store, mq))(t))
 		require.Equal(t, []notification.Event{event}, mq.events)
@@ -99,9 +101,12 @@ func TestFinishEvent(t *testing.T) {
 		local bool
 		want  notification.EventEnd
 	}{
-		{in: activities.FinishEventInput{EventID: "evt-1", Success: true, Problem: "no path"}, want: notification.EventEnd{EventID: "evt-1", Success: true, Problem: "no path"}},
-		{in: activities.FinishEventInput{EventID: "evt-1", Outcome: notification.EventCancelled}, want: notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled}},
-		{in: activities.FinishEventInput{EventID: "evt-1", Success: true}, local: true, want: notification.EventEnd{EventID: "evt-1", Success: true, First: true}},
+		{in: activities.FinishEventInput{EventID: "evt-1", Success: true, Problem: "no path"},
+			want: notification.EventEnd{EventID: "evt-1", Success: true, Problem: "no path"}},
+		{in: activities.FinishEventInput{EventID: "evt-1", Outcome: notification.EventCancelled},
+			want: notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled}},
+		{in: activities.FinishEventInput{EventID: "evt-1", Success: true}, local: true,
+			want: notification.EventEnd{EventID: "evt-1", Success: true, First: true}},
 	} {
 		store := &eventStore{counts: notification.Counts{
 			Outcome:    notification.Incomplete,

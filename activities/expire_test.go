@@ -38,7 +38,9 @@ func TestSendExpiresDuringTheCall(t *testing.T) {
 
 	db := due(3, 2)
 	db.attempt.Message.SendBy = time.Now().Add(50 * time.Millisecond)
-	slow := &provider{during: func(ctx context.Context) { <-ctx.Done() }, err: &notification.ProviderError{Provider: "sendgrid", Class: notification.Ambiguous}}
+	slow := &provider{
+		during: func(ctx context.Context) { <-ctx.Done() }, err: &notification.ProviderError{Provider: "sendgrid", Class: notification.Ambiguous},
+	}
 
 	_, err := send(t, db, slow, sendInput)
 
@@ -90,7 +92,9 @@ func TestSendBatchDropsExpiredDeliveries(t *testing.T) {
 	require.Equal(t, 3, got.Sent)
 	require.False(t, got.HasRemaining)
 	require.ElementsMatch(t, []string{"d-4", "d-5", "d-6"}, over.sent)
-	require.Equal(t, 3, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'CANCELLED' AND last_error = 'EXPIRED' AND attempt_count = 0 AND attempt_owner IS NULL"))
+	require.Equal(t, 3, get[int](t, s,
+		"SELECT count(*) FROM notification WHERE status = 'CANCELLED' AND last_error = 'EXPIRED' AND attempt_count = 0 AND attempt_owner IS "+
+			"NULL"))
 	require.Equal(t, 3, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 }
 
@@ -98,7 +102,9 @@ func TestSendBatchDropsExpiredDeliveries(t *testing.T) {
 func TestPlanExpiryByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
 
-	for by, want := range map[time.Duration]notification.Decision{time.Hour: notification.DecisionExpired, -time.Hour: notification.DecisionSelected} {
+	for by, want := range map[time.Duration]notification.Decision{
+		time.Hour: notification.DecisionExpired, -time.Hour: notification.DecisionSelected,
+	} {
 		db := reservation()
 		db.rules.Now, db.rules.Event.ExpiresAt = time.Now().Add(by), time.Now().Add(by/2)
 

@@ -30,13 +30,16 @@ var (
 	DigestItemsMetric     = declare("herald_digest_items", "Deliveries sent in digests.")
 	ProviderLatencyMetric = declare("herald_provider_latency", "Time of one call to a provider, with any answer.")
 	CommitToSentMetric    = declare("herald_commit_to_sent", "Time from an event's transaction to the record that its message was sent.")
-	TurnWaitMetric        = declare("herald_turn_wait", "Time that a message, or some messages of a batch, waited for a turn of the channel's rate limit.")
-	SinkRefusalsMetric    = declare("herald_sink_refusals", "Records that the broker of a topic refused.")
-	UntoldRowsMetric      = declare("herald_rows_untold", "Rows of outboxes that can notify nobody: their payload is not a JSON object of at most 256 KiB, or their event id is taken.")
-	CommitToTopicMetric   = declare("herald_commit_to_acknowledged", "Time from an event's creation until the broker of its topic acknowledges it.")
-	RowsDeletedMetric     = declare("herald_outbox_deleted", "Finished rows deleted from outboxes and from Herald's tables.")
-	EscalationsMetric     = declare("herald_escalations", "Escalations that ended, by outcome.")
-	RestsMetric           = declare("herald_rests", "Pauses of batches and of planning of large events, made because a single message was late.")
+	TurnWaitMetric        = declare("herald_turn_wait",
+		"Time that a message, or some messages of a batch, waited for a turn of the channel's rate limit.")
+	SinkRefusalsMetric = declare("herald_sink_refusals", "Records that the broker of a topic refused.")
+	UntoldRowsMetric   = declare("herald_rows_untold",
+		"Rows of outboxes that can notify nobody: their payload is not a JSON object of at most 256 KiB, or their event id is taken.")
+	CommitToTopicMetric = declare("herald_commit_to_acknowledged",
+		"Time from an event's creation until the broker of its topic acknowledges it.")
+	RowsDeletedMetric = declare("herald_outbox_deleted", "Finished rows deleted from outboxes and from Herald's tables.")
+	EscalationsMetric = declare("herald_escalations", "Escalations that ended, by outcome.")
+	RestsMetric       = declare("herald_rests", "Pauses of batches and of planning of large events, made because a single message was late.")
 )
 
 // metricHelp holds the help of each metric, by name.
@@ -95,7 +98,8 @@ const (
 )
 
 var attemptOutcomes = []notification.AttemptOutcome{
-	notification.OutcomeSent, notification.OutcomeRefused, notification.OutcomeBusy, notification.OutcomeUnreachable, notification.OutcomeUnavailable,
+	notification.OutcomeSent, notification.OutcomeRefused, notification.OutcomeBusy, notification.OutcomeUnreachable,
+	notification.OutcomeUnavailable,
 	notification.OutcomeAccount, notification.OutcomeAmbiguous, notification.OutcomeOff, notification.OutcomeError,
 }
 
@@ -103,7 +107,8 @@ var attemptOutcomes = []notification.AttemptOutcome{
 // value 1, a rate does not see the increase.
 func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel, sources []string) {
 	zero(metrics, OutboxClaimsMetric, RestsMetric)
-	zeroOutcomes(metrics, OutboxResultsMetric, notification.ClaimStarted, notification.ClaimFailed, notification.ClaimReleased, notification.ClaimKept)
+	zeroOutcomes(metrics, OutboxResultsMetric, notification.ClaimStarted, notification.ClaimFailed, notification.ClaimReleased,
+		notification.ClaimKept)
 	for _, outcome := range append(notification.EventOutcomes(), eventTold) {
 		if outcome != notification.AwaitingApproval { // the event has not ended
 			zeroOutcomes(metrics, EventsMetric, outcome)
@@ -244,7 +249,9 @@ func countNotSent(ctx context.Context, page []notification.DecidedRecipient) {
 
 // escalations returns the counter of escalations that ended. A repeated call of Escalate counts
 // them again.
-func escalations(metrics client.MetricsHandler, escalation notification.Escalation, outcome notification.EscalationOutcome) client.MetricsCounter {
+func escalations(
+	metrics client.MetricsHandler, escalation notification.Escalation, outcome notification.EscalationOutcome,
+) client.MetricsCounter {
 	labelled := metrics.WithTags(map[string]string{FromLabel: string(escalation.From), ToLabel: string(escalation.To)})
 	return byOutcome(labelled, outcome).Counter(EscalationsMetric)
 }

@@ -109,10 +109,13 @@ func TestSendMetrics(t *testing.T) {
 		calls int
 	}{
 		{name: "accepted", db: due(1, 0), want: map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_deliveries EMAIL SENT": 1}, calls: 1},
-		{name: "accepted at the second attempt", db: due(2, 1), want: map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_retries EMAIL": 1, "herald_deliveries EMAIL SENT": 1}, calls: 1},
-		{name: "accepted, but not recorded", db: lost, want: map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_deliveries EMAIL SENT": 1}, calls: 1},
+		{name: "accepted at the second attempt", db: due(2, 1),
+			want: map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_retries EMAIL": 1, "herald_deliveries EMAIL SENT": 1}, calls: 1},
+		{name: "accepted, but not recorded", db: lost,
+			want: map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_deliveries EMAIL SENT": 1}, calls: 1},
 		{name: "busy", db: due(1, 0), err: busy, want: map[string]int64{"herald_attempts EMAIL BUSY": 1}, calls: 1},
-		{name: "busy again, after a crash", db: due(3, 1), err: busy, want: map[string]int64{"herald_attempts EMAIL BUSY": 1, "herald_retries EMAIL": 1}, calls: 1},
+		{name: "busy again, after a crash", db: due(3, 1), err: busy,
+			want: map[string]int64{"herald_attempts EMAIL BUSY": 1, "herald_retries EMAIL": 1}, calls: 1},
 		{name: "a bug in Herald", db: due(1, 0), err: errors.New("a bug"), want: map[string]int64{"herald_attempts EMAIL ERROR": 1}, calls: 1},
 		{name: "too many crashes", db: due(12, 0), want: map[string]int64{"herald_attempts EMAIL ERROR": 1, "herald_retries EMAIL": 1}},
 		{name: "sent before", db: sent, want: map[string]int64{}},
@@ -127,7 +130,8 @@ func TestSendMetrics(t *testing.T) {
 			_ = measure(m, a, a.Send, sendInput)
 
 			require.Equal(t, tt.want, m.counted())
-			require.Equal(t, slices.Repeat([]time.Duration{3 * time.Millisecond}, tt.calls), append([]time.Duration{}, m.times["herald_provider_latency EMAIL"]...), "the call's time, not the sender's")
+			require.Equal(t, slices.Repeat([]time.Duration{3 * time.Millisecond}, tt.calls),
+				append([]time.Duration{}, m.times["herald_provider_latency EMAIL"]...), "the call's time, not the sender's")
 			if tt.err == nil && tt.calls > 0 && tt.db.endErr == nil {
 				require.Equal(t, []time.Duration{7 * time.Second}, m.times["herald_commit_to_sent EMAIL"])
 			} else {
@@ -142,7 +146,9 @@ func TestPlanMetrics(t *testing.T) {
 	t.Parallel()
 
 	db := reservation()
-	db.page.Recipients[1].Suppressions = []notification.Suppression{{Channel: notification.Email, Reason: notification.SuppressedBounce}, {Channel: notification.SMS, Reason: notification.SuppressedOptOut}}
+	db.page.Recipients[1].Suppressions = []notification.Suppression{
+		{Channel: notification.Email, Reason: notification.SuppressedBounce}, {Channel: notification.SMS, Reason: notification.SuppressedOptOut},
+	}
 	m := newMeters()
 	a := planning(db)
 

@@ -13,10 +13,14 @@ type LaneStore interface {
 	// Lanes reads the lanes of an event in which a delivery is still to be made.
 	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
 	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
-	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status, limit int) (notification.Stretch, error)
+	NextDeliveries(
+		ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status, limit int,
+	) (notification.Stretch, error)
 	// LaneDeliveries reads the first deliveries of a part with the status `only`; empty: PENDING
 	// and FAILED. next is the first notification.id of the next call; 0: none are left.
-	LaneDeliveries(ctx context.Context, part notification.Part, only notification.Status, limit int) (deliveries []notification.Delivery, next int64, err error)
+	LaneDeliveries(
+		ctx context.Context, part notification.Part, only notification.Status, limit int,
+	) (deliveries []notification.Delivery, next int64, err error)
 	// ReopenFailed makes the FAILED deliveries of a part PENDING, unless a receipt made them
 	// FAILED.
 	ReopenFailed(ctx context.Context, part notification.Part) error
@@ -71,7 +75,8 @@ type NextResult struct {
 // terminated or lost, or was reset to before the start of the lane. So NextDeliveries asks Temporal
 // whether the event still has the lane.
 func (a *Activities) NextDeliveries(ctx context.Context, in NextInput) (NextResult, error) {
-	found, err := a.Lanes.NextDeliveries(ctx, in.EventID, in.Lane, notification.IDRange{First: in.After + 1, Last: in.Last}, pendingOnly(in.Pending), in.limit())
+	found, err := a.Lanes.NextDeliveries(ctx, in.EventID, in.Lane, notification.IDRange{First: in.After + 1, Last: in.Last},
+		pendingOnly(in.Pending), in.limit())
 	next := NextResult{IDRange: found.IDRange, Partial: found.Count < in.limit()}
 	if err != nil || found.Count == 0 && !in.Planning || found.Count > 0 && !in.Bulk {
 		return next, err

@@ -25,12 +25,16 @@ type laneStore struct {
 	reopened notification.Part
 }
 
-func (s *laneStore) NextDeliveries(_ context.Context, _ string, _ notification.Lane, ids notification.IDRange, only notification.Status, limit int) (notification.Stretch, error) {
+func (s *laneStore) NextDeliveries(
+	_ context.Context, _ string, _ notification.Lane, ids notification.IDRange, only notification.Status, limit int,
+) (notification.Stretch, error) {
 	s.ids, s.only, s.limit = ids, only, limit
 	return s.stretch, nil
 }
 
-func (s *laneStore) LaneDeliveries(_ context.Context, part notification.Part, only notification.Status, limit int) ([]notification.Delivery, int64, error) {
+func (s *laneStore) LaneDeliveries(
+	_ context.Context, part notification.Part, only notification.Status, limit int,
+) ([]notification.Delivery, int64, error) {
 	s.part, s.only, s.limit = part, only, limit
 	return s.deliveries, s.next, nil
 }
@@ -58,13 +62,20 @@ func TestNextDeliveries(t *testing.T) {
 
 		reopened notification.Part
 	}{
-		{name: "a page that sends", in: activities.NextInput{Lane: now}, found: notification.Stretch{IDRange: ids, Count: 250, Failed: true}, limit: 250, want: activities.NextResult{IDRange: ids}},
-		{name: "a page", in: activities.NextInput{Lane: later}, found: notification.Stretch{IDRange: ids, Count: 500}, limit: 500, want: activities.NextResult{IDRange: ids}},
-		{name: "a batch", in: bulk, found: notification.Stretch{IDRange: ids, Count: 2000, Priority: notification.Low}, limit: 2000, want: activities.NextResult{IDRange: ids, Policy: &mail, Priority: notification.Low}},
-		{name: "a part of a batch", in: bulk, found: notification.Stretch{IDRange: ids, Count: 300, Priority: notification.High}, limit: 2000, want: activities.NextResult{IDRange: ids, Partial: true, Policy: &mail, Priority: notification.High}},
-		{name: "a batch of an event that is started again", in: bulk, found: notification.Stretch{IDRange: ids, Count: 2000, Failed: true}, limit: 2000, want: activities.NextResult{IDRange: ids, Policy: &mail}, reopened: notification.Part{EventID: "evt-1", Lane: now, IDs: ids}},
+		{name: "a page that sends", in: activities.NextInput{Lane: now}, found: notification.Stretch{IDRange: ids, Count: 250, Failed: true},
+			limit: 250, want: activities.NextResult{IDRange: ids}},
+		{name: "a page", in: activities.NextInput{Lane: later}, found: notification.Stretch{IDRange: ids, Count: 500}, limit: 500,
+			want: activities.NextResult{IDRange: ids}},
+		{name: "a batch", in: bulk, found: notification.Stretch{IDRange: ids, Count: 2000, Priority: notification.Low}, limit: 2000,
+			want: activities.NextResult{IDRange: ids, Policy: &mail, Priority: notification.Low}},
+		{name: "a part of a batch", in: bulk, found: notification.Stretch{IDRange: ids, Count: 300, Priority: notification.High}, limit: 2000,
+			want: activities.NextResult{IDRange: ids, Partial: true, Policy: &mail, Priority: notification.High}},
+		{name: "a batch of an event that is started again", in: bulk, found: notification.Stretch{IDRange: ids, Count: 2000, Failed: true},
+			limit: 2000, want: activities.NextResult{IDRange: ids, Policy: &mail},
+			reopened: notification.Part{EventID: "evt-1", Lane: now, IDs: ids}},
 		{name: "nothing", in: bulk, limit: 2000, want: activities.NextResult{Partial: true}},
-		{name: "a page of a batch", in: activities.NextInput{Lane: now, Last: 2000, Pending: true}, limit: 250, only: notification.Pending, want: activities.NextResult{Partial: true}},
+		{name: "a page of a batch", in: activities.NextInput{Lane: now, Last: 2000, Pending: true}, limit: 250, only: notification.Pending,
+			want: activities.NextResult{Partial: true}},
 	}
 	for _, tt := range tests {
 		db := &laneStore{stretch: tt.found}
@@ -114,7 +125,9 @@ func TestNextDeliveriesOfAnOrphan(t *testing.T) {
 func TestListDeliveries(t *testing.T) {
 	t.Parallel()
 
-	part := notification.Part{EventID: "evt-1", Lane: notification.Lane{Channel: notification.Email, Waiting: true}, IDs: notification.IDRange{First: 1, Last: 100}}
+	part := notification.Part{
+		EventID: "evt-1", Lane: notification.Lane{Channel: notification.Email, Waiting: true}, IDs: notification.IDRange{First: 1, Last: 100},
+	}
 	mails := []notification.Delivery{{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email}}
 	for _, pending := range []bool{false, true} {
 		db := &laneStore{deliveries: mails, next: 70}
@@ -158,7 +171,8 @@ func TestPlanDeliveriesDecidesOnceOnBatches(t *testing.T) {
 		a := planning(db)
 		a.BulkThreshold = tt.threshold
 
-		planned, err := run[activities.PlanResult](a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, After: tt.after, Pages: 1})
+		planned, err := run[activities.PlanResult](a, a.PlanDeliveries,
+			activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, After: tt.after, Pages: 1})
 
 		require.NoError(t, err, tt.name)
 		require.Equal(t, tt.bulk, planned.Bulk, tt.name)

@@ -59,11 +59,14 @@ func TestSendIntervalsAreJittered(t *testing.T) {
 	}{
 		{name: "after the first failure", tried: notification.Tried{}, err: busy(0), least: 24 * time.Second, most: 36 * time.Second},
 		{name: "after the third failure", tried: notification.Tried{Ended: 2}, err: busy(0), least: 96 * time.Second, most: 144 * time.Second},
-		{name: "after crashes and rejections", tried: notification.Tried{Begun: 9, Crashed: 5, Rejected: time.Hour}, err: busy(0), least: 24 * time.Second, most: 36 * time.Second},
+		{name: "after crashes and rejections", tried: notification.Tried{Begun: 9, Crashed: 5, Rejected: time.Hour}, err: busy(0),
+			least: 24 * time.Second, most: 36 * time.Second},
 		{name: "capped", tried: notification.Tried{Ended: 60}, err: busy(0), least: 12 * time.Minute, most: 18 * time.Minute},
-		{name: "delay that the provider asks for", tried: notification.Tried{}, err: busy(10 * time.Second), least: 10 * time.Second, most: 12 * time.Second},
+		{name: "delay that the provider asks for", tried: notification.Tried{}, err: busy(10 * time.Second), least: 10 * time.Second,
+			most: 12 * time.Second},
 		{name: "account rejected", tried: notification.Tried{}, err: account, least: 48 * time.Second, most: 72 * time.Second},
-		{name: "account rejected, provider asks for a delay", tried: notification.Tried{}, err: providerError(notification.Account, 403, 5*time.Minute), least: 5 * time.Minute, most: 6 * time.Minute},
+		{name: "account rejected, provider asks for a delay", tried: notification.Tried{},
+			err: providerError(notification.Account, 403, 5*time.Minute), least: 5 * time.Minute, most: 6 * time.Minute},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,9 +87,10 @@ func TestSendReportsARejectedAccountOnce(t *testing.T) {
 	t.Parallel()
 
 	account := &provider{err: providerError(notification.Account, 401, 0)}
-	a := &activities.Activities{Attempts: due(1, 0), Digests: dueDigest(1, 0), DigestText: template.Engine{}.Digest, Senders: map[notification.Channel]activities.Sender{
-		notification.Email: account, notification.SMS: account,
-	}}
+	a := &activities.Activities{Attempts: due(1, 0), Digests: dueDigest(1, 0),
+		DigestText: template.Engine{}.Digest, Senders: map[notification.Channel]activities.Sender{
+			notification.Email: account, notification.SMS: account,
+		}}
 	env, logged := loggedEnv(a)
 	text := sendInput
 	text.Channel = notification.SMS
@@ -94,7 +98,9 @@ func TestSendReportsARejectedAccountOnce(t *testing.T) {
 		_, err := env.ExecuteActivity(a.Send, in)
 		require.Error(t, err)
 	}
-	_, err := env.ExecuteActivity(a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}})
+	_, err := env.ExecuteActivity(a.SendDigest, activities.SendDigestInput{
+		DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3},
+	})
 	require.Error(t, err)
 
 	require.Equal(t, 6, account.calls)

@@ -32,8 +32,9 @@ type PlanInput struct {
 type PlanResult struct {
 	EventType string
 	Aggregate notification.Entity
-	Outcome   notification.EventOutcome `json:",omitempty"` // NO_RECIPIENTS, NO_ROUTING, AWAITING_APPROVAL, REJECTED, or CANCELLED by another event; empty: there may be deliveries
-	Problem   string                    `json:",omitempty"` // the reason for Outcome, or the faults of rules that name recipients
+	// NO_RECIPIENTS, NO_ROUTING, AWAITING_APPROVAL, REJECTED, or CANCELLED by another event; empty: there may be deliveries
+	Outcome notification.EventOutcome `json:",omitempty"`
+	Problem string                    `json:",omitempty"` // the reason for Outcome, or the faults of rules that name recipients
 
 	Bulk  bool                 `json:",omitempty"` // only for the first page: the event has more recipients than BULK_THRESHOLD
 	Batch DeliveryBatch        // all deliveries to send, if one workflow can send them; otherwise empty

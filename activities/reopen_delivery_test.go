@@ -40,7 +40,9 @@ func refusedMail() *retries {
 	return &retries{
 		found: notification.Reopening{
 			EventID: "evt-1", Channel: notification.Email, HasText: true, Known: true, Active: true,
-			Recipient: notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", Email: "ada@example.com", Locale: "en"},
+			Recipient: notification.Recipient{
+				UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", Email: "ada@example.com", Locale: "en",
+			},
 		},
 		state: notification.ReopenedState{Status: notification.Pending, Attempts: 2},
 	}
@@ -146,13 +148,18 @@ func TestReopenDeliveryWithAProblem(t *testing.T) {
 		want     string
 		keepText bool
 	}{
-		{name: "gone", change: func(r *notification.Reopening) { r.Known = false }, plans: reservation(), want: "the recipient is no longer in the directory", keepText: true},
-		{name: "inactive", change: func(r *notification.Reopening) { r.Active = false }, plans: reservation(), want: "the recipient is no longer active", keepText: true},
-		{name: "no address", change: func(r *notification.Reopening) { r.Recipient.Email = "" }, plans: reservation(), want: "the recipient has no e-mail address", keepText: true},
-		{name: "no device", change: func(r *notification.Reopening) { r.Channel = notification.Push }, plans: reservation(), want: "the recipient has no active device", keepText: true},
+		{name: "gone", change: func(r *notification.Reopening) { r.Known = false }, plans: reservation(),
+			want: "the recipient is no longer in the directory", keepText: true},
+		{name: "inactive", change: func(r *notification.Reopening) { r.Active = false }, plans: reservation(),
+			want: "the recipient is no longer active", keepText: true},
+		{name: "no address", change: func(r *notification.Reopening) { r.Recipient.Email = "" }, plans: reservation(),
+			want: "the recipient has no e-mail address", keepText: true},
+		{name: "no device", change: func(r *notification.Reopening) { r.Channel = notification.Push }, plans: reservation(),
+			want: "the recipient has no active device", keepText: true},
 		{name: "no text", change: func(*notification.Reopening) {}, plans: broken, want: "guests"},
 		{name: "no JSON", change: func(*notification.Reopening) {}, plans: malformed, want: "the payload is not JSON"},
-		{name: "no text and no event", change: func(r *notification.Reopening) { r.HasText = false }, plans: purged, want: "it has no text, and its event was purged", keepText: true},
+		{name: "no text and no event", change: func(r *notification.Reopening) { r.HasText = false }, plans: purged,
+			want: "it has no text, and its event was purged", keepText: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -18,7 +18,8 @@ func TestBatchesRestAfterALateMessage(t *testing.T) {
 		require.Empty(t, s.resting(), "no message was late")
 		s.note(late + time.Millisecond)
 		s.note(late)
-		require.Equal(t, "until "+time.Now().Add(restsFor).UTC().Format(time.TimeOnly)+": a single message waited "+(late+time.Millisecond).String(), s.resting())
+		require.Equal(t,
+			"until "+time.Now().Add(restsFor).UTC().Format(time.TimeOnly)+": a single message waited "+(late+time.Millisecond).String(), s.resting())
 		time.Sleep(restsFor)
 		require.Empty(t, s.resting(), "the rest is over")
 	})

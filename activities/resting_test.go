@@ -32,7 +32,9 @@ func TestSendWhileAllRest(t *testing.T) {
 func TestRetryAfterRest(t *testing.T) {
 	t.Parallel()
 
-	for rest, retry := range map[time.Duration]time.Duration{0: time.Second, 20 * time.Second: 20 * time.Second, 5 * time.Minute: time.Minute} {
+	for rest, retry := range map[time.Duration]time.Duration{
+		0: time.Second, 20 * time.Second: 20 * time.Second, 5 * time.Minute: time.Minute,
+	} {
 		t.Run(rest.String(), func(t *testing.T) {
 			t.Parallel()
 
@@ -62,7 +64,9 @@ func TestSendAfterRest(t *testing.T) {
 func TestSendWhileTheDestinationRests(t *testing.T) {
 	t.Parallel()
 
-	for rest, retry := range map[time.Duration]time.Duration{0: time.Second, 20 * time.Second: 20 * time.Second, 90 * time.Second: 90 * time.Second} {
+	for rest, retry := range map[time.Duration]time.Duration{
+		0: time.Second, 20 * time.Second: 20 * time.Second, 90 * time.Second: 90 * time.Second,
+	} {
 		t.Run(rest.String(), func(t *testing.T) {
 			t.Parallel()
 

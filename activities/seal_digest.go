@@ -37,7 +37,8 @@ func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, 
 		if err != nil {
 			return SealResult{}, err
 		}
-		now := latest(check.Now, activity.GetInfo(ctx).ScheduledTime) // the digest is due by Temporal's clock: a slower one must not find quiet hours that are over
+		// the digest is due by Temporal's clock: a slower one must not find quiet hours that are over
+		now := latest(check.Now, activity.GetInfo(ctx).ScheduledTime)
 		silence, deferred := check.Silence(now)
 		if deferred {
 			return SealResult{

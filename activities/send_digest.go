@@ -54,7 +54,9 @@ func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDi
 
 // beginDigest leases all items or none: if some items are leased or have to wait, it releases the
 // other items.
-func (a *Activities) beginDigest(ctx context.Context, in SendDigestInput) (begun []notification.Attempt, held notification.Verdict, err error) {
+func (a *Activities) beginDigest(
+	ctx context.Context, in SendDigestInput,
+) (begun []notification.Attempt, held notification.Verdict, err error) {
 	reading, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	ids, err := a.Digests.DigestItems(reading, in.DigestID)
@@ -110,7 +112,8 @@ func (a *Activities) digestMessage(in SendDigestInput, digest notification.Diges
 		}
 		m.result.Items = append(m.result.Items, notification.ItemAttempt{DeliveryID: item.Message.DeliveryID, Attempt: item.Number})
 		items[i] = notification.DigestItem{
-			DeliveryID: item.Message.DeliveryID, EventID: item.Message.EventID, Title: item.Message.Title, Body: item.Message.Body, CreatedAt: item.Message.CreatedAt,
+			DeliveryID: item.Message.DeliveryID, EventID: item.Message.EventID, Title: item.Message.Title, Body: item.Message.Body,
+			CreatedAt: item.Message.CreatedAt,
 		}
 	}
 	m.write = func() (notification.Message, error) {

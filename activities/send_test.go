@@ -98,7 +98,9 @@ func due(n, ended int) *deliveries {
 	}}
 }
 
-var sendInput = activities.SendInput{DeliveryID: "d1", Channel: notification.Email, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}}
+var sendInput = activities.SendInput{
+	DeliveryID: "d1", Channel: notification.Email, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3},
+}
 
 // mailer sends e-mail without a rate limit.
 func mailer(db activities.AttemptStore, mail activities.Sender) *activities.Activities {
@@ -120,7 +122,8 @@ func TestSendAccepted(t *testing.T) {
 	result := must(send(t, db, mail, in))(t)
 
 	require.Equal(t, activities.SendResult{Status: notification.Sent, SentBy: notification.SentBy{ProviderMessageID: "sg-1"}}, result)
-	require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, Before: 7, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
+	require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, Before: 7, Lease: sendInput.Timeout + activities.AttemptOverhead},
+		db.asked)
 	require.Equal(t, result, must(send(t, db, mail, in))(t), "if Temporal lost the result, a repeat returns the same result")
 	require.Equal(t, 1, mail.calls)
 }
@@ -189,13 +192,16 @@ func TestReschedule(t *testing.T) {
 		want  activities.SendResult
 	}{
 		{found: notification.Attempt{Status: notification.Pending}, want: activities.SendResult{Status: notification.Pending, NotSent: true}},
-		{found: notification.Attempt{Status: notification.Pending, Verdict: notification.Verdict{NotBefore: until, Wait: "w"}}, want: activities.SendResult{Status: notification.Pending, NotBefore: until, Wait: "w"}},
-		{found: notification.Attempt{Status: notification.Sent, SentBy: notification.SentBy{Provider: "sendgrid"}}, want: activities.SendResult{Status: notification.Sent, SentBy: notification.SentBy{Provider: "sendgrid"}}},
+		{found: notification.Attempt{Status: notification.Pending, Verdict: notification.Verdict{NotBefore: until, Wait: "w"}},
+			want: activities.SendResult{Status: notification.Pending, NotBefore: until, Wait: "w"}},
+		{found: notification.Attempt{Status: notification.Sent, SentBy: notification.SentBy{Provider: "sendgrid"}},
+			want: activities.SendResult{Status: notification.Sent, SentBy: notification.SentBy{Provider: "sendgrid"}}},
 	} {
 		db := &deliveries{attempt: tt.found}
 		a := &activities.Activities{Attempts: db, Deliveries: db}
 
-		require.Equal(t, tt.want, must(run[activities.SendResult](a, a.Reschedule, activities.RescheduleInput{DeliveryID: "d1", Until: until}))(t))
+		require.Equal(t, tt.want,
+			must(run[activities.SendResult](a, a.Reschedule, activities.RescheduleInput{DeliveryID: "d1", Until: until}))(t))
 		require.Equal(t, []time.Time{until}, db.rescheduled)
 		require.True(t, db.asked.StatusOnly)
 	}
@@ -245,7 +251,9 @@ func TestSendDropsOrDefers(t *testing.T) {
 		in.Ordered, in.Again = true, true
 
 		require.Equal(t, want, must(send(t, db, mail, in))(t))
-		require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, Ordered: true, Again: true, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
+		require.Equal(t,
+			notification.Begin{DeliveryIDs: []string{"d1"}, Ordered: true, Again: true, Lease: sendInput.Timeout + activities.AttemptOverhead},
+			db.asked)
 		require.Zero(t, mail.calls)
 		require.Zero(t, db.begun)
 		require.Empty(t, db.results)

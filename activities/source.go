@@ -36,7 +36,8 @@ const unknownSourceRetry = 5 * time.Second
 func (a *Activities) source(name string) (Source, error) {
 	source, known := a.Sources[name]
 	if !known {
-		return Source{}, benign(fmt.Sprintf("this worker has no outbox source named %q: see its OUTBOX_SOURCES and KAFKA_BROKERS", name), UnknownSource, unknownSourceRetry)
+		return Source{}, benign(fmt.Sprintf("this worker has no outbox source named %q: see its OUTBOX_SOURCES and KAFKA_BROKERS", name),
+			UnknownSource, unknownSourceRetry)
 	}
 	return source, nil
 }

@@ -155,7 +155,9 @@ func (a *Activities) beginSweep(ctx context.Context) (*sweepRun, error) {
 // eachRow calls see with each row of at least one page. read returns the page after an id, and the
 // id after which the next page begins. last is the id of the last row that see got, or zero after
 // the last page.
-func eachRow[Row any, ID comparable](ctx context.Context, s *sweepRun, last *ID, id func(Row) ID, read func(after ID) ([]Row, ID, error), see func(context.Context, Row) error) error {
+func eachRow[Row any, ID comparable](
+	ctx context.Context, s *sweepRun, last *ID, id func(Row) ID, read func(after ID) ([]Row, ID, error), see func(context.Context, Row) error,
+) error {
 	for {
 		page, next, err := read(*last)
 		if err != nil {

@@ -38,7 +38,9 @@ func TestKubernetesNext(t *testing.T) {
 
 		output := render(t, folder, workers)
 
-		require.Regexp(t, `(?s)name: herald-worker-next\n.*name: WORKER_PROMOTE\n +value: manual\n +envFrom:\n +- configMapRef:\n +name: herald-\w{10}\n.*image: \S+/herald:1.1\n`, output)
+		require.Regexp(t,
+			`(?s)name: herald-worker-next\n.*name: WORKER_PROMOTE\n +value: manual\n +envFrom:\n +- configMapRef:\n +name: herald-\w{10}\n.*image: \S+/herald:1.1\n`,
+			output)
 		require.Len(t, regexp.MustCompile(`image: \S+/herald:1.1\n`).FindAllString(output, -1), 1, overlay)
 	}
 }

@@ -126,7 +126,8 @@ func (c *contracted) furnish() {
 		               ARRAY['Ada Brooks, 2 people, 21 December at 20:00. A window seat, please.',
 		               'Tom Wright, 4 people, 19 December at 19:30.', 'The guests wait at the bar.',
 		                     'A longer text, which says all that there is to say about the offer, and then some more: it runs over several lines on every device, and the page shows three of them until somebody opens it. '
-		                     || 'The rest is here, for people who want to read all of it, down to averyveryveryverylongwordwithoutaspace.']) AS words (types, titles, bodies)`)
+		                     || 'The rest is here, for people who want to read all of it, down to averyveryveryverylongwordwithoutaspace.'])
+		                         AS words (types, titles, bodies)`)
 	require.NoError(c.t, err)
 	postgrestest.Add(c.t, c.store.Pool,
 		postgrestest.Preference{Channel: notification.Push, QuietStart: "22:00", QuietEnd: "08:00"},

@@ -90,7 +90,8 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	broker, err := rabbitmq.Consume(ctx, rabbitmq.ConsumerConfig{URL: string(cfg.RabbitMQURL), Logger: slog.Default(), Deliver: served.hub.Deliver, Missed: served.hub.Missed})
+	broker, err := rabbitmq.Consume(ctx,
+		rabbitmq.ConsumerConfig{URL: string(cfg.RabbitMQURL), Logger: slog.Default(), Deliver: served.hub.Deliver, Missed: served.hub.Missed})
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,10 @@ func newRooms(cfg settings, db, hooksDB *db.DB, metrics *metrics, traces *tracin
 	if err != nil {
 		return served, err
 	}
-	hooks, err := receipts.New(receipts.Config{Recorder: tracing.Recorder{Recorder: receipts.On(hooksDB), Traces: traces}, OptOuts: receipts.On(hooksDB), Logger: slog.Default(), Meter: metrics.meter, Receivers: cfg.providers.Receivers(cfg.PublicURL)})
+	hooks, err := receipts.New(receipts.Config{
+		Recorder: tracing.Recorder{Recorder: receipts.On(hooksDB), Traces: traces}, OptOuts: receipts.On(hooksDB), Logger: slog.Default(),
+		Meter: metrics.meter, Receivers: cfg.providers.Receivers(cfg.PublicURL),
+	})
 	if err != nil {
 		return served, err
 	}
@@ -139,7 +143,10 @@ func newRooms(cfg settings, db, hooksDB *db.DB, metrics *metrics, traces *tracin
 		pushKey:     cfg.WebPushKey,
 	}
 	if cfg.IngestAudience != "" {
-		served.ingest = &ingest.Endpoint{Store: ingest.On(db), Verifier: gate.Verifier.For(cfg.IngestAudience, cfg.signIn), Shares: signin.NewShares(ingest.Share), Refused: gate.Refused, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}}
+		served.ingest = &ingest.Endpoint{
+			Store: ingest.On(db), Verifier: gate.Verifier.For(cfg.IngestAudience, cfg.signIn), Shares: signin.NewShares(ingest.Share),
+			Refused: gate.Refused, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes},
+		}
 	}
 	if cfg.Demo {
 		slog.Warn("GATEWAY_DEMO is on: each visitor can sign in as anybody")
@@ -150,8 +157,10 @@ func newRooms(cfg settings, db, hooksDB *db.DB, metrics *metrics, traces *tracin
 
 func newGate(cfg settings, db *db.DB, metrics *metrics) *signin.Gate {
 	return &signin.Gate{
-		Verifier:  signin.NewVerifier(cfg.signIn),
-		Tickets:   signin.Tickets{Store: inbox.On(db), Key: secret.Key(cfg.Secret, secret.Tickets), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Tickets)},
+		Verifier: signin.NewVerifier(cfg.signIn),
+		Tickets: signin.Tickets{
+			Store: inbox.On(db), Key: secret.Key(cfg.Secret, secret.Tickets), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Tickets),
+		},
 		Shares:    signin.NewShares(signin.UsualShare),
 		Directory: inbox.On(db),
 		Refused:   func(reason signin.Reason) { metrics.refuse(string(reason)) },
@@ -159,13 +168,19 @@ func newGate(cfg settings, db *db.DB, metrics *metrics) *signin.Gate {
 }
 
 func newAPI(cfg config.Gateway, db *db.DB, tickets signin.Tickets) *inbox.API {
-	codes := signin.Codes{Tickets: tickets, Key: secret.Key(cfg.Secret, secret.InboxCodes), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.InboxCodes)}
-	return &inbox.API{Store: inbox.On(db), Pages: inbox.On(db), Preferences: preference.On(db), WebPush: cfg.WebPushKey != "", Tickets: tickets, Codes: codes}
+	codes := signin.Codes{
+		Tickets: tickets, Key: secret.Key(cfg.Secret, secret.InboxCodes), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.InboxCodes),
+	}
+	return &inbox.API{
+		Store: inbox.On(db), Pages: inbox.On(db), Preferences: preference.On(db), WebPush: cfg.WebPushKey != "", Tickets: tickets, Codes: codes,
+	}
 }
 
 func newUnsubscribe(cfg config.Gateway, db *db.DB) *unsubscribe.Page {
 	return &unsubscribe.Page{
-		Links:       unsubscribe.Links{Key: secret.Key(cfg.Secret, secret.Unsubscribe), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Unsubscribe)},
+		Links: unsubscribe.Links{
+			Key: secret.Key(cfg.Secret, secret.Unsubscribe), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Unsubscribe),
+		},
 		Preferences: preference.On(db),
 		Sender:      cfg.SenderName,
 		Enter:       signin.NewShares(signin.UsualShare).Enter,

@@ -44,7 +44,8 @@ func newMetrics() (*metrics, error) {
 		page:  health.MetricsPage(registry),
 		said:  map[string]*rate.Sometimes{},
 	}
-	m.refusals, err = m.meter.Int64Counter("herald_gateway_refusals", metric.WithDescription("Refused requests, by cause: the sign-in, the origin, the host name or the client's address."))
+	m.refusals, err = m.meter.Int64Counter("herald_gateway_refusals",
+		metric.WithDescription("Refused requests, by cause: the sign-in, the origin, the host name or the client's address."))
 	if err != nil {
 		return nil, fmt.Errorf("set up metrics: %w", err)
 	}

@@ -76,7 +76,8 @@ func TestOpenAPI(t *testing.T) {
 	})
 
 	contract.check(t, g, request{method: "GET", path: "/ws", token: signedIn}, 426)
-	socket, _, err := websocket.Dial(t.Context(), g.URL+"/ws", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + signedIn}}})
+	socket, _, err := websocket.Dial(t.Context(), g.URL+"/ws",
+		&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + signedIn}}})
 	require.NoError(t, err)
 	require.NoError(t, socket.CloseNow())
 	posted, err := http.Post(g.URL+"/ws", "", nil)
@@ -126,7 +127,8 @@ func (c *contract) check(t *testing.T, g *contracted, r request, want int) {
 		require.NoError(t, openapi3filter.ValidateRequest(t.Context(), input))
 	}
 	require.NoError(t, openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: input, Status: answer.StatusCode, Header: answer.Header, Body: io.NopCloser(bytes.NewReader(body)), Options: options,
+		RequestValidationInput: input, Status: answer.StatusCode, Header: answer.Header, Body: io.NopCloser(bytes.NewReader(body)),
+		Options: options,
 	}))
 	require.Equal(t, "no-store", answer.Header.Get("Cache-Control"))
 	if want == http.StatusNoContent {
@@ -233,7 +235,10 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		{"read all, body too large", request{method: "POST", path: path(all+"?until=%d", mine[1]), body: long}, 413},
 		{"preferences", request{method: "GET", path: preferences}, 200},
 		{"preferences, parameter", request{method: "GET", path: preferences + "?user_id=11"}, 400},
-		{"change", request{method: "PUT", path: preferences, body: `{"timezone":"Asia/Tokyo","channels":[{"channel":"PUSH","enabled":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"08:00"}}],"categories":[{"category":"reservations","channels":[{"channel":"PUSH","enabled":false}]}]}`}, 204},
+		{"change", request{
+			method: "PUT", path: preferences,
+			body: `{"timezone":"Asia/Tokyo","channels":[{"channel":"PUSH","enabled":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"08:00"}}],"categories":[{"category":"reservations","channels":[{"channel":"PUSH","enabled":false}]}]}`,
+		}, 204},
 		{"change the time of digests", request{method: "PUT", path: preferences, body: `{"digest_at":"07:30"}`}, 204},
 		{"change, not a time", request{method: "PUT", path: preferences, body: `{"digest_at":"24:00"}`}, 422},
 		{"change nothing", request{method: "PUT", path: preferences, body: `{}`, contentType: "application/json; charset=utf-8"}, 204},
@@ -245,16 +250,22 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		{"change, two bodies", request{method: "PUT", path: preferences, body: `{}{}`}, 400},
 		{"change, wrong type", request{method: "PUT", path: preferences, body: `{"channels":"EMAIL"}`}, 400},
 		{"change, body too large", request{method: "PUT", path: preferences, body: long}, 413},
-		{"change with a form", request{method: "PUT", path: preferences, body: "timezone=UTC", contentType: "application/x-www-form-urlencoded"}, 415},
+		{"change with a form", request{method: "PUT", path: preferences, body: "timezone=UTC", contentType: "application/x-www-form-urlencoded"},
+			415},
 		{"change without a content type", request{method: "PUT", path: preferences, contentType: "none", body: "{}"}, 415},
-		{"change a mandatory channel", request{method: "PUT", path: preferences, body: `{"categories":[{"category":"reservations","channels":[{"channel":"EMAIL","enabled":false}]}]}`}, 422},
-		{"change a category without channels", request{method: "PUT", path: preferences, body: `{"categories":[{"category":"reservations"}]}`}, 422},
+		{"change a mandatory channel", request{
+			method: "PUT", path: preferences, body: `{"categories":[{"category":"reservations","channels":[{"channel":"EMAIL","enabled":false}]}]}`,
+		}, 422},
+		{"change a category without channels", request{method: "PUT", path: preferences, body: `{"categories":[{"category":"reservations"}]}`},
+			422},
 		{"change, unknown time zone", request{method: "PUT", path: preferences, body: `{"timezone":"Europe/Atlantis"}`}, 422},
 		{"device", request{method: "PUT", path: devices, body: `{"token":"fcm-token-1","kind":"fcm"}`}, 200},
 		{"browser", request{method: "PUT", path: devices, body: browser("https://fcm.googleapis.com")}, 200},
 		{"browser over http", request{method: "PUT", path: devices, body: browser("http://fcm.googleapis.com")}, 422},
-		{"browser's token as fcm", request{method: "PUT", path: devices, body: strings.Replace(browser("https://fcm.googleapis.com"), `"webpush"`, `"fcm"`, 1)}, 422},
-		{"browser without keys", request{method: "PUT", path: devices, body: `{"kind":"webpush","token":"{\"endpoint\":\"https://fcm.googleapis.com/1\"}"}`}, 422},
+		{"browser's token as fcm",
+			request{method: "PUT", path: devices, body: strings.Replace(browser("https://fcm.googleapis.com"), `"webpush"`, `"fcm"`, 1)}, 422},
+		{"browser without keys",
+			request{method: "PUT", path: devices, body: `{"kind":"webpush","token":"{\"endpoint\":\"https://fcm.googleapis.com/1\"}"}`}, 422},
 		{"device, other kind", request{method: "PUT", path: devices, body: `{"token":"fcm-token-1","kind":"apns"}`}, 422},
 		{"device, no token", request{method: "PUT", path: devices, body: `{"kind":"fcm"}`}, 422},
 		{"device, unknown member", request{method: "PUT", path: devices, body: `{"user_id":"11"}`}, 400},
@@ -293,12 +304,14 @@ func eventCases(t *testing.T) []contractCase {
 		{"event, other payload", post(all, body("evt-written", "RESERVATION_REQUESTED", `{"n":2}`)), 409},
 		{"event of a type that the token does not permit", post(one, body("evt-other", "NEWS", `{}`)), 403},
 		{"event of an unknown type", post(all, body("evt-other", "NEWS", `{}`)), 422},
-		{"event of an unknown type, without a payload", post(all, `{"event_id":"e","event_type":"NEWS","aggregate_type":"A","aggregate_id":1}`), 422},
+		{"event of an unknown type, without a payload", post(all, `{"event_id":"e","event_type":"NEWS","aggregate_type":"A","aggregate_id":1}`),
+			422},
 		{"event of an unknown type, with a character that Postgres cannot store", post(all, body("evt-other", "NEWS", `{"x":"\u0000"}`)), 422},
 		{"event without an id", post(all, body("", "RESERVATION_REQUESTED", `{}`)), 400},
 		{"event, unknown member", post(all, `{"text":"x"}`), 400},
 		{"event, a list", post(all, body("evt-other", "RESERVATION_REQUESTED", `[]`)), 422},
-		{"event, a fraction as id", post(all, `{"event_id":"e","event_type":"RESERVATION_REQUESTED","aggregate_type":"A","aggregate_id":1.5,"payload":{}}`), 400},
+		{"event, a fraction as id",
+			post(all, `{"event_id":"e","event_type":"RESERVATION_REQUESTED","aggregate_type":"A","aggregate_id":1.5,"payload":{}}`), 400},
 		{"event with a form", request{method: "POST", path: events, token: all, body: "x", contentType: "text/plain"}, 415},
 		{"event, too large", post(all, body("evt-other", "RESERVATION_REQUESTED", `{"x":"`+strings.Repeat("x", 256<<10)+`"}`)), 413},
 		{"event with a recipient's token", post(token(t, "10"), written), 401},
@@ -315,7 +328,8 @@ func sessionCases(code string) []contractCase {
 		{"session, unknown member", request{method: "POST", path: session, body: `{"token":"x"}`}, 400},
 		{"session with a form", request{method: "POST", path: session, body: "code=x", contentType: "application/x-www-form-urlencoded"}, 415},
 		{"session, body too large", request{method: "POST", path: session, body: `{"code":"` + strings.Repeat("x", 64<<10) + `"}`}, 413},
-		{"session, from another origin", request{method: "POST", path: session, body: `{"code":"x"}`, origin: "https://elsewhere.example.com"}, 403},
+		{"session, from another origin", request{method: "POST", path: session, body: `{"code":"x"}`, origin: "https://elsewhere.example.com"},
+			403},
 	}
 }
 

@@ -38,13 +38,15 @@ func TestOrigins(t *testing.T) {
 		{name: "a subdomain", origins: []string{"https://a.gateway.example.com"}, refused: otherOrigin},
 		{name: "a page in a sandbox or a file", from: list, origins: []string{"null"}, refused: otherOrigin},
 		{name: "an empty origin", from: list, origins: []string{""}, refused: otherOrigin},
-		{name: "own name as the user part of another URL", origins: []string{"https://gateway.example.com@evil.example.com"}, refused: otherOrigin},
+		{name: "own name as the user part of another URL", origins: []string{"https://gateway.example.com@evil.example.com"},
+			refused: otherOrigin},
 		{name: "two origins", from: list, origins: []string{allowed, "https://evil.example.com"}, refused: otherOrigin},
 		{name: "the demo", from: demo, host: "127.0.0.1:8080", origins: []string{"http://127.0.0.1:8080"}},
 		{name: "the demo by name", from: demo, host: "localhost:8080"},
 		{name: "the demo by IPv6", from: demo, host: "[::1]:8080", origins: []string{"http://[::1]:8080"}},
 		{name: "the demo from an allowed page", from: demo, host: "127.0.0.1:8080", origins: []string{allowed}, refused: otherOrigin},
-		{name: "the demo under a foreign host name", from: demo, host: "evil.example.com:8080", origins: []string{"http://evil.example.com:8080"}, refused: otherHost},
+		{name: "the demo under a foreign host name", from: demo, host: "evil.example.com:8080",
+			origins: []string{"http://evil.example.com:8080"}, refused: otherHost},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

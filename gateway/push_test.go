@@ -18,7 +18,8 @@ import (
 func (tab *tab) permit(setting cdp.PermissionSetting) {
 	tab.t.Helper()
 	tab.do(func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
-		_, err := chromedp.Call(ctx, cdp.SetPermission, cdp.SetPermissionParams{Permission: &cdp.PermissionDescriptor{Name: "notifications"}, Setting: setting})
+		_, err := chromedp.Call(ctx, cdp.SetPermission,
+			cdp.SetPermissionParams{Permission: &cdp.PermissionDescriptor{Name: "notifications"}, Setting: setting})
 		return chromedp.Void{}, err
 	})
 }
@@ -30,7 +31,9 @@ func TestPushButton(t *testing.T) {
 
 	g := newContracted(t)
 	browsers := func() (count int) {
-		require.NoError(t, g.store.Pool.QueryRow(t.Context(), `SELECT count(*) FROM recipient_device WHERE token LIKE '{"endpoint":"https://push.example.com/push/1"%' AND user_id = '10'`).Scan(&count))
+		require.NoError(t, g.store.Pool.QueryRow(t.Context(),
+			`SELECT count(*) FROM recipient_device WHERE token LIKE '{"endpoint":"https://push.example.com/push/1"%'
+				AND user_id = '10'`).Scan(&count))
 		return count
 	}
 	tab := newTab(t)
@@ -53,7 +56,8 @@ func TestPushButton(t *testing.T) {
 	tab.await("document.getElementById('push-problem').textContent.includes('your browser blocks notifications') && " + says(off))
 	tab.permit("granted")
 	press()
-	tab.await("document.getElementById('push-problem').textContent.startsWith('This did not work: ') && !document.getElementById('push-problem').textContent.includes('blocks') && " + says(off))
+	tab.await("document.getElementById('push-problem').textContent.startsWith('This did not work: ') && " +
+		"!document.getElementById('push-problem').textContent.includes('blocks') && " + says(off))
 	tab.evaluate("navigator.serviceWorker.getRegistration().then((r) => (window.scope = r.scope))")
 	tab.await("window.scope === location.origin + '/'")
 	require.Zero(t, browsers())
@@ -102,7 +106,8 @@ func TestNotificationClick(t *testing.T) {
 	}`)
 	const inbox = "https://inbox.example.com/herald/"
 	for url, want := range map[string]string{
-		`"/orders/7"`: "https://inbox.example.com/orders/7", `"https://shop.example/o/7"`: "https://shop.example/o/7", "undefined": inbox, `""`: inbox,
+		`"/orders/7"`: "https://inbox.example.com/orders/7", `"https://shop.example/o/7"`: "https://shop.example/o/7", "undefined": inbox,
+		`""`:                    inbox,
 		`"javascript:alert(1)"`: inbox, `"https://"`: inbox,
 	} {
 		tab.evaluate("opened(" + url + ").then((urls) => (window.result = urls))")

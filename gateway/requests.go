@@ -40,7 +40,8 @@ func logged(routes *http.ServeMux) http.Handler {
 		answer := &answer{ResponseWriter: w}
 		_, route := routes.Handler(r)
 		defer func() {
-			slog.Info("request", "id", id, "method", method(r), "route", route, "status", answer.status, "took", time.Since(begun).Round(time.Microsecond).String())
+			slog.Info("request", "id", id, "method", method(r), "route", route, "status", answer.status,
+				"took", time.Since(begun).Round(time.Microsecond).String())
 		}()
 		defer func() {
 			if failure := recover(); failure != nil {

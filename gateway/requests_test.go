@@ -149,7 +149,8 @@ func unsubscribeCases() []contractCase {
 		{"ask to unsubscribe from a mandatory category", request{method: "GET", path: mandatory}, 200},
 		{"ask with a broken link", request{method: "GET", path: optional + "x"}, 400},
 		{"unsubscribe", request{method: "POST", path: optional, contentType: form, body: "List-Unsubscribe=One-Click"}, 200},
-		{"unsubscribe from a mandatory category", request{method: "POST", path: mandatory, contentType: form, body: "List-Unsubscribe=One-Click"}, 422},
+		{"unsubscribe from a mandatory category",
+			request{method: "POST", path: mandatory, contentType: form, body: "List-Unsubscribe=One-Click"}, 422},
 		{"unsubscribe with a broken link", request{method: "POST", path: "/unsubscribe?token=", contentType: form}, 400},
 	}
 }

@@ -60,7 +60,8 @@ func table(t *testing.T, s *db.DB, name string) string {
 	type line struct{ Text, Comment string }
 	rows, _ := s.Pool.Query(t.Context(), `
 		SELECT concat_ws(' ', a.attname, format_type(a.atttypid, a.atttypmod),
-		                 CASE WHEN a.attidentity <> '' THEN 'GENERATED ' || CASE a.attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END || ' AS IDENTITY'
+		                 CASE WHEN a.attidentity <> '' THEN 'GENERATED ' || CASE a.attidentity WHEN 'a' THEN 'ALWAYS'
+		                     ELSE 'BY DEFAULT' END || ' AS IDENTITY'
 		                      WHEN a.attgenerated <> '' THEN format('GENERATED ALWAYS AS (%s) STORED', pg_get_expr(d.adbin, d.adrelid))
 		                      ELSE 'DEFAULT ' || pg_get_expr(d.adbin, d.adrelid) END,
 		                 CASE WHEN a.attnotnull AND a.attidentity = '' THEN 'NOT NULL' END) AS text,
@@ -79,14 +80,16 @@ func table(t *testing.T, s *db.DB, name string) string {
 		WHERE  conrelid = $1::regclass
 		AND    contype IN ('p', 'u', 'f', 'c')
 		ORDER BY position(contype::text IN 'pufc'), conname`, name)
-	text := "-- " + postgrestest.Get[string](t, s, "SELECT coalesce(obj_description($1::regclass), '')", name) + "\nCREATE TABLE " + name + " (\n"
+	text := "-- " + postgrestest.Get[string](t, s, "SELECT coalesce(obj_description($1::regclass), '')", name) + "\nCREATE TABLE " + name +
+		" (\n"
 	for i, column := range columns {
 		text += "    " + column.Text + comma(i < len(columns)-1 || len(constraints) > 0) + " -- " + column.Comment + "\n"
 	}
 	for i, constraint := range constraints {
 		text += "    " + constraint + comma(i < len(constraints)-1) + "\n"
 	}
-	text += ")" + postgrestest.Get[string](t, s, "SELECT coalesce(' WITH (' || array_to_string(reloptions, ', ') || ')', '') FROM pg_class WHERE oid = $1::regclass", name) + ";\n"
+	text += ")" + postgrestest.Get[string](t, s,
+		"SELECT coalesce(' WITH (' || array_to_string(reloptions, ', ') || ')', '') FROM pg_class WHERE oid = $1::regclass", name) + ";\n"
 	return text + strings.Join(postgrestest.List(t, s, `
 		SELECT replace(definition, ' ON ' || quote_ident(current_schema()) || '.', ' ON ') || E';\n'
 		FROM  (SELECT 1 AS kind, pg_get_indexdef(i.indexrelid) AS definition

@@ -69,7 +69,8 @@ const (
 // compare. The same value fails again.
 func RefusesValue(err error) bool {
 	var refused *pgconn.PgError
-	return errors.As(err, &refused) && (strings.HasPrefix(refused.Code, dataException) || strings.HasPrefix(refused.Code, programLimitExceeded))
+	return errors.As(err, &refused) &&
+		(strings.HasPrefix(refused.Code, dataException) || strings.HasPrefix(refused.Code, programLimitExceeded))
 }
 
 // refusal returns err as a [*RefusedError] if the table refused an event.

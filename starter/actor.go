@@ -80,8 +80,11 @@ const reasonUsage = "why you do it, for `TEXT` in starter audit"
 
 // changing lists the commands that change something, or print personal data.
 var changing = []string{
-	"event approve", "event reject", "event cancel", "event retry", "delivery cancel", "delivery send-now", "delivery reschedule", "delivery retry",
-	"poller start", "poller stop", "poller pause", "poller resume", "source migrate", "source retry", "purge", "seed", "emit", "migrate up", "migrate down", "secret rekey", "workers promote", "channel pause", "channel use", "channel resume", "recipient erase", "recipient export", "recipient merge",
+	"event approve", "event reject", "event cancel", "event retry", "delivery cancel", "delivery send-now", "delivery reschedule",
+	"delivery retry",
+	"poller start", "poller stop", "poller pause", "poller resume", "source migrate", "source retry", "purge", "seed", "emit", "migrate up",
+	"migrate down", "secret rekey", "workers promote", "channel pause", "channel use", "channel resume", "recipient erase",
+	"recipient export", "recipient merge",
 }
 
 // addReasons adds the flag --reason to every command in changing.
@@ -133,7 +136,9 @@ func (a *app) onDatabase(ctx context.Context, f func(ctx context.Context, o *ope
 
 // ordering returns the function of a command that calls f with an operator who changes only the
 // database. 0 means no time limit.
-func (a *app) ordering(limit time.Duration, f func(ctx context.Context, o *operate.Operator, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) ordering(
+	limit time.Duration, f func(ctx context.Context, o *operate.Operator, args []string) error,
+) func(*cobra.Command, []string) error {
 	return a.within(limit, func(ctx context.Context, args []string) error {
 		return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error { return f(ctx, o, args) })
 	})

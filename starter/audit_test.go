@@ -38,7 +38,8 @@ func TestAudit(t *testing.T) {
 	for _, args := range [][]string{
 		{"seed"},
 		{"emit", "--event-id", "evt-1", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", `{"secret":"of Maria"}`},
-		{"event", "list"}, {"event", "show", "evt-1"}, {"status"}, {"migrate", "status"}, {"migrate", "up"}, {"purge", "--older-than", "30d", "--dry-run"},
+		{"event", "list"}, {"event", "show", "evt-1"}, {"status"}, {"migrate", "status"}, {"migrate", "up"},
+		{"purge", "--older-than", "30d", "--dry-run"},
 		{"purge", "--older-than", "30d", "--yes"},
 	} {
 		c.must(t, args...)
@@ -61,7 +62,8 @@ func TestAudit(t *testing.T) {
 	require.Len(t, read("--target", "evt-1"), 1)
 	require.Len(t, read("--command", "seed", "--actor", "ada@ops", "--since", "1h"), 1)
 	require.Empty(t, read("--actor", "eve"))
-	require.Regexp(t, `(?m)^WHAT OPERATORS DID\nAT +ACTOR +COMMAND +DETAIL\n.+ada@ops +emit +T of ADMIN/1, 1$`, c.must(t, "event", "show", "evt-1"))
+	require.Regexp(t, `(?m)^WHAT OPERATORS DID\nAT +ACTOR +COMMAND +DETAIL\n.+ada@ops +emit +T of ADMIN/1, 1$`,
+		c.must(t, "event", "show", "evt-1"))
 	require.Contains(t, c.must(t, "audit", "--limit", "1"), "… and more")
 
 	db := c.store(t)
@@ -77,12 +79,16 @@ func TestAuditOfADelivery(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)
-	emit := []string{"emit", "--event-id", "evt-1", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}", "--reason", "asked on the phone"}
+	emit := []string{
+		"emit", "--event-id", "evt-1", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}", "--reason",
+		"asked on the phone",
+	}
 	c.must(t, emit...)
 	c.exec(t, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status)
 		VALUES ('evt-1', 'T', 'ADMIN', '1', 'EMAIL', 'evt-1-admin1-EMAIL', 'x', 'x', 'CANCELLED')`)
-	c.exec(t, "INSERT INTO operator_action (actor, command, target, detail) VALUES ('ada', 'event cancel', 'evt-1', '--reason wrong restaurant')")
+	c.exec(t,
+		"INSERT INTO operator_action (actor, command, target, detail) VALUES ('ada', 'event cancel', 'evt-1', '--reason wrong restaurant')")
 
 	require.Regexp(t, `emit +evt-1 +T of ADMIN/1, 1 --reason asked on the phone`, c.must(t, "audit", "--target", "evt-1"))
 	require.Regexp(t, `ada +event cancel +evt-1 +--reason wrong restaurant`, c.must(t, "audit", "--target", "evt-1-admin1-EMAIL"))
@@ -132,7 +138,8 @@ func TestPurgeRecords(t *testing.T) {
 	c, _ := withOldEvents(t, 1)
 	c.exec(t, `
 		INSERT INTO operator_action (actor, command, target, at) VALUES ('ada', 'x', 'y', now() - interval '400 days');
-		INSERT INTO preference_change (user_type, user_id, setting, new_value, at) VALUES ('CUSTOMER', '1', 'TIMEZONE', 'UTC', now() - interval '400 days')`)
+		INSERT INTO preference_change (user_type, user_id, setting, new_value, at)
+		       VALUES ('CUSTOMER', '1', 'TIMEZONE', 'UTC', now() - interval '400 days')`)
 	c.must(t, "purge", "--older-than", "30d", "--yes")
 	for flag, table := range map[string]string{"--actions": "operator_action", "--preference-changes": "preference_change"} {
 		require.Regexp(t, `(?m)^`+table+` +365d .+ 1 +1$`, c.must(t, "purge", flag, "365d", "--yes"))

@@ -61,7 +61,10 @@ func serveConsole(ctx context.Context, a *app, addr string) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", addr, err)
 	}
-	server := &http.Server{Handler: pages.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 2 * time.Minute, IdleTimeout: time.Minute}
+	server := &http.Server{
+		Handler: pages.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 2 * time.Minute,
+		IdleTimeout: time.Minute,
+	}
 	ended := context.AfterFunc(ctx, func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
@@ -98,7 +101,9 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 		key = []byte(rand.Text())
 	}
 	return console.New(console.Config{
-		Explain: explain.Explainer{DB: db, Temporal: launcher.Client, Namespace: a.namespace(), Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}},
+		Explain: explain.Explainer{
+			DB: db, Temporal: launcher.Client, Namespace: a.namespace(), Texts: template.Engine{LinkSchemes: cfg.LinkSchemes},
+		},
 		Operator: func(order operate.Order) *operate.Operator {
 			return &operate.Operator{Order: order, DB: db, Launcher: launcher}
 		},

@@ -38,7 +38,9 @@ If rows remain, it prints the ID for --after, which continues the search.`,
 		name: "deliveries", none: "no deliveries",
 		header: []string{"DELIVERY", "TYPE", "STATUS", "ATTEMPTS", "PLANNED", "LAST ERROR"},
 		cells: func(d report.DeliveryRow) []string {
-			return []string{d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), terminal.Clock(&d.CreatedAt), terminal.Dash(d.LastError)}
+			return []string{
+				d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), terminal.Clock(&d.CreatedAt), terminal.Dash(d.LastError),
+			}
 		},
 		read: func(ctx context.Context, db *db.DB, _ []string, from list.Place) (list.Page[report.DeliveryRow], error) {
 			if err := checkTimes(filter); err != nil {

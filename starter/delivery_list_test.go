@@ -31,10 +31,13 @@ func withDelivery(t *testing.T) shell {
 		INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'PROCESSING');
 		INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels)
 		VALUES ('evt-1', 'RESTAURANT_USER', '10', '2026-11-21 08:00Z', '{"EMAIL":"SELECTED","SMS":"SELECTED","PUSH":"QUIET_HOURS"}');
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, last_error, attempt_count, created_at)
-		VALUES ('evt-1', 'BOOKED', 'RESTAURANT_USER', '10', 'EMAIL', 'evt-1-staff10-EMAIL', 'Table for 4', 'hello Giulia', 'giulia@trattoria.example.com',
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status,
+		       last_error, attempt_count, created_at)
+		VALUES ('evt-1', 'BOOKED', 'RESTAURANT_USER', '10', 'EMAIL', 'evt-1-staff10-EMAIL', 'Table for 4', 'hello Giulia',
+		       'giulia@trattoria.example.com',
 		        'FAILED', 'sendgrid refused: 400', 3, '2026-11-21 08:00Z'),
-		       ('evt-1', 'BOOKED', 'RESTAURANT_USER', '10', 'SMS', 'evt-1-staff10-SMS', 'Table for 4', 'hello Giulia', '+12025550110', 'PENDING', NULL, 0, '2026-11-21 08:00Z');
+		       ('evt-1', 'BOOKED', 'RESTAURANT_USER', '10', 'SMS', 'evt-1-staff10-SMS', 'Table for 4', 'hello Giulia', '+12025550110', 'PENDING',
+		           NULL, 0, '2026-11-21 08:00Z');
 		UPDATE event_outbox SET correlation_id = 'order-7';
 		UPDATE notification SET correlation_id = 'order-7', entity_type = 'RESTAURANT', entity_id = '5' WHERE channel = 'EMAIL';
 		UPDATE notification SET send_after = now() + interval '1 hour' WHERE channel = 'SMS';
@@ -54,13 +57,16 @@ func TestListsSearchInParts(t *testing.T) {
 	c := withDatabase(t)
 	c.exec(t, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
-		SELECT 'evt ' || i, CASE i WHEN 1 THEN 'RARE' ELSE 'T' END, 'ADMIN', '1', '{}', 'PROCESSED', now(), '2026-01-01'::timestamptz + i * interval '1 second'
+		SELECT 'evt ' || i, CASE i WHEN 1 THEN 'RARE' ELSE 'T' END, 'ADMIN', '1', '{}', 'PROCESSED', now(),
+		       '2026-01-01'::timestamptz + i * interval '1 second'
 		FROM   generate_series(1, 100002) i`)
 	c.exec(t, `
 		INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
 		OVERRIDING SYSTEM VALUE
 		VALUES (1, 'evt 1', 'RARE', 'ADMIN', '1', 'EMAIL', 'rare', '', ''), (100002, 'evt 2', 'T', 'ADMIN', '1', 'EMAIL', 'usual', '', '')`)
-	c.exec(t, "INSERT INTO operator_action (id, actor, command, target) OVERRIDING SYSTEM VALUE VALUES (1, 'rare', 'retry', 'evt 1'), (100002, 'usual', 'retry', 'evt 1')")
+	c.exec(t,
+		"INSERT INTO operator_action (id, actor, command, target) OVERRIDING SYSTEM VALUE VALUES (1, 'rare', 'retry', 'evt 1'), (100002, "+
+			"'usual', 'retry', 'evt 1')")
 	for _, tt := range []struct{ list, none, after, want string }{
 		{list: "event list --type RARE", none: "no events", after: "'evt 3'", want: "evt 1 "},
 		{list: "event list --type RARE --source herald", none: "no events", after: "'evt 3'", want: "evt 1 "},
@@ -76,7 +82,8 @@ func TestListsSearchInParts(t *testing.T) {
 		require.NotContains(t, c.must(t, args...), "…")
 		c.fails(t, calledWrong, "--after none: no page of this list begins there", append(args, "--after", "none")...)
 	}
-	require.Equal(t, "no events\n", c.must(t, "event", "list", "--type", "RARE", "--since", "2026-01-01T00:00:04Z"), "one call searched the whole period")
+	require.Equal(t, "no events\n", c.must(t, "event", "list", "--type", "RARE", "--since", "2026-01-01T00:00:04Z"),
+		"one call searched the whole period")
 	require.Equal(t, "no deliveries\n", c.must(t, "delivery", "list", "--status", "sent", "--event", "evt 1"))
 	require.Contains(t, c.must(t, "event", "list", "--limit", "1"), "or add --after 'evt 100002'\n")
 }

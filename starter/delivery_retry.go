@@ -35,20 +35,21 @@ With ids, the command waits for the outcomes, up to 30 seconds in all.`,
 	}
 	cmd.Flags().BoolVar(&again, "again", false, "also retry deliveries that were sent, have expired, or were cancelled by another event")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the outcomes")
-	return deliveryVerb(a, cmd, "--event or --channel", func(filter *list.DeliveryFilter, ids []string, flags bulkFlags) (operate.Verb, error) {
-		if len(filter.Statuses) == 0 {
-			filter.Statuses = []notification.Status{notification.Failed}
-		}
-		if len(ids) > 0 && !noWait {
-			return operate.RetryDelivery(again, retryWait), nil
-		}
-		if len(ids) == 0 {
-			if err := checkAgain(*filter, flags, again); err != nil {
-				return operate.Verb{}, misused(err)
+	return deliveryVerb(a, cmd, "--event or --channel",
+		func(filter *list.DeliveryFilter, ids []string, flags bulkFlags) (operate.Verb, error) {
+			if len(filter.Statuses) == 0 {
+				filter.Statuses = []notification.Status{notification.Failed}
 			}
-		}
-		return operate.RetryDelivery(again, 0), nil
-	})
+			if len(ids) > 0 && !noWait {
+				return operate.RetryDelivery(again, retryWait), nil
+			}
+			if len(ids) == 0 {
+				if err := checkAgain(*filter, flags, again); err != nil {
+					return operate.Verb{}, misused(err)
+				}
+			}
+			return operate.RetryDelivery(again, 0), nil
+		})
 }
 
 // checkAgain refuses filters that select sent deliveries, unless the flags ask for it explicitly.

@@ -29,7 +29,8 @@ starter delivery why explains the decision, and what happens next.`,
 func printDelivery(w io.Writer, view explain.DeliveryView) {
 	terminal.Row(w, "delivery", view.DeliveryID)
 	printDeliveryRow(w, view.DeliveryDetail)
-	printSet(w, fact{"when it is due", strings.TrimPrefix(view.Ahead, "; ")}, fact{"follows", view.Escalation.Follows()}, fact{"escalation", view.Escalation.Says()})
+	printSet(w, fact{"when it is due", strings.TrimPrefix(view.Ahead, "; ")}, fact{"follows", view.Escalation.Follows()},
+		fact{"escalation", view.Escalation.Says()})
 	terminal.Row(w)
 	printSending(w, view.Workflow)
 	printAttempts(w, view.DeliveryDetail, view.Workflow)

@@ -99,7 +99,8 @@ func printWhy(w io.Writer, v explain.Why) {
 
 func printWhyEvent(w io.Writer, v explain.Why) {
 	if o := v.Outbox; o != nil {
-		terminal.Row(w, "event", fmt.Sprintf("%s: %s of %s/%s, written at %s", v.EventID, o.EventType, o.AggregateType, o.AggregateID, terminal.Clock(&o.CreatedAt)))
+		terminal.Row(w, "event",
+			fmt.Sprintf("%s: %s of %s/%s, written at %s", v.EventID, o.EventType, o.AggregateType, o.AggregateID, terminal.Clock(&o.CreatedAt)))
 		printSet(w, fact{"outbox", string(o.Status)}, fact{"error", o.ErrorMessage})
 	} else {
 		terminal.Row(w, "event", fmt.Sprintf("%s: %s; its row in the outbox was purged", v.EventID, terminal.Dash(v.EventType)))
@@ -134,7 +135,8 @@ func printRules(w io.Writer, v explain.Why) {
 func routingText(v explain.Why) string {
 	r := v.Rules
 	if r.Routing == nil {
-		return fmt.Sprintf("%s does not go over %s, but over %s", terminal.Dash(v.EventType), v.Channel, cmp.Or(terminal.Join(r.RoutedChannels), "no channel"))
+		return fmt.Sprintf("%s does not go over %s, but over %s", terminal.Dash(v.EventType), v.Channel,
+			cmp.Or(terminal.Join(r.RoutedChannels), "no channel"))
 	}
 	kind := "optional"
 	if r.Routing.Mandatory {
@@ -154,7 +156,8 @@ func routingText(v explain.Why) string {
 		kind += ", for the roles " + cmp.Or(terminal.Join(r.Routing.Roles), "none")
 	}
 	priority := cmp.Or(string(r.Routing.Priority), "the recipient's")
-	return fmt.Sprintf("%s over %s: %s, %s, in quiet hours %s, priority %s", v.EventType, v.Channel, kind, strategy, r.Routing.QuietHoursAction, priority)
+	return fmt.Sprintf("%s over %s: %s, %s, in quiet hours %s, priority %s", v.EventType, v.Channel, kind, strategy,
+		r.Routing.QuietHoursAction, priority)
 }
 
 func delayText(r explain.RoutingNow) string {

@@ -30,12 +30,19 @@ func TestUnknownDeliveries(t *testing.T) {
 		next string
 	}{
 		{args: []string{"event", "show", "e"}, want: "error: event e: no such event", next: "next: check the id"},
-		{args: []string{"delivery", "show", "d"}, want: "error: delivery d: no such delivery", next: "next: check the id, or look for it with `starter delivery list"},
-		{args: []string{"delivery", "show", "digest-1"}, want: "error: delivery digest-1: no such delivery", next: "next: it looks like the id of a digest"},
-		{args: []string{"delivery", "why", "d"}, want: "error: delivery d: no such delivery", next: "`starter delivery why --event ID --recipient TYPE/ID --channel C`"},
-		{args: []string{"delivery", "why", "--event", "e", "--recipient", "doctor/42", "--channel", "SMS"}, want: "there is no user type DOCTOR; the types are ADMIN, AGENCY_USER, CUSTOMER, GUEST, RESTAURANT_USER", next: "next: name one of these types, or add yours to the table user_type"},
-		{args: []string{"delivery", "list", "--recipient", "COSTUMER/42"}, want: "there is no user type COSTUMER", next: "add yours to the table user_type"},
-		{args: []string{"delivery", "why", "--event", "e", "--recipient", "CUSTOMER/42", "--channel", "SMS"}, want: "error: event e: no such event", next: "next: check the id"},
+		{args: []string{"delivery", "show", "d"}, want: "error: delivery d: no such delivery",
+			next: "next: check the id, or look for it with `starter delivery list"},
+		{args: []string{"delivery", "show", "digest-1"}, want: "error: delivery digest-1: no such delivery",
+			next: "next: it looks like the id of a digest"},
+		{args: []string{"delivery", "why", "d"}, want: "error: delivery d: no such delivery",
+			next: "`starter delivery why --event ID --recipient TYPE/ID --channel C`"},
+		{args: []string{"delivery", "why", "--event", "e", "--recipient", "doctor/42", "--channel", "SMS"},
+			want: "there is no user type DOCTOR; the types are ADMIN, AGENCY_USER, CUSTOMER, GUEST, RESTAURANT_USER",
+			next: "next: name one of these types, or add yours to the table user_type"},
+		{args: []string{"delivery", "list", "--recipient", "COSTUMER/42"}, want: "there is no user type COSTUMER",
+			next: "add yours to the table user_type"},
+		{args: []string{"delivery", "why", "--event", "e", "--recipient", "CUSTOMER/42", "--channel", "SMS"},
+			want: "error: event e: no such event", next: "next: check the id"},
 	}
 	for _, tt := range tests {
 		got := c.fails(t, failed, tt.want, tt.args...)
@@ -78,7 +85,8 @@ func TestAttemptText(t *testing.T) {
 		{name: "an earlier attempt", row: open, state: under, want: crash},
 		{name: "the last, and another is due", row: open, last: true, state: sending("Send", "SCHEDULED"), want: crash},
 		{name: "the last attempt of a failed delivery", row: open, last: true, state: inState("FAILED"), want: crash},
-		{name: "the last, without Temporal", row: open, last: true, state: inState(explain.Unreachable), want: "not ended: under way, or the worker crashed"},
+		{name: "the last, without Temporal", row: open, last: true, state: inState(explain.Unreachable),
+			want: "not ended: under way, or the worker crashed"},
 		{name: "an earlier attempt, without Temporal", row: open, state: inState(explain.Unreachable), want: crash},
 	}
 	for _, tt := range tests {
@@ -92,8 +100,9 @@ func TestWhyWithAMistakenView(t *testing.T) {
 	t.Parallel()
 
 	for name, tt := range map[string]struct{ columns, problem, next string }{
-		"no column":  {"user_type, user_id, name, email, phone, slack_webhook_url, locale, active", "timezone", "add the column to it"},
-		"no boolean": {"user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, coalesce(email, name) AS active", "SQLSTATE 22P02", "cast the column there"},
+		"no column": {"user_type, user_id, name, email, phone, slack_webhook_url, locale, active", "timezone", "add the column to it"},
+		"no boolean": {"user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, coalesce(email, name) AS active",
+			"SQLSTATE 22P02", "cast the column there"},
 	} {
 		c := withDelivery(t)
 		c.exec(t, `ALTER TABLE recipient RENAME TO person`)
@@ -122,10 +131,13 @@ func TestWhyRecipient(t *testing.T) {
 	c.exec(t, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, last_error, sent_at)
 		VALUES ('evt-1', 'ORDER_PAID', 'CUSTOMER', '42', 'EMAIL', 'evt-1-customer42-EMAIL', 'secret words', 'secret words', 'SENT', NULL, now()),
-		       ('evt-1', 'ORDER_PAID', 'CUSTOMER', '42', 'SMS', 'evt-1-customer42-SMS', 'secret words', 'secret words', 'FAILED', 'twilio refused: 400 21211', NULL)`)
+		       ('evt-1', 'ORDER_PAID', 'CUSTOMER', '42', 'SMS', 'evt-1-customer42-SMS', 'secret words', 'secret words', 'FAILED',
+		           'twilio refused: 400 21211', NULL)`)
 
 	out := c.must(t, "why", "--recipient", "customer/42")
-	require.Regexp(t, `(?s)evt-2 .*PUSH .*USER_DISABLED.*evt-2 .*EMAIL .*QUIET_HOURS.*evt-1 .*SMS .*SELECTED .*FAILED .*twilio refused: 400 21211.*evt-1 .*EMAIL .*SELECTED .*SENT .*sent at `, out)
+	require.Regexp(t,
+		`(?s)evt-2 .*PUSH .*USER_DISABLED.*evt-2 .*EMAIL .*QUIET_HOURS.*evt-1 .*SMS .*SELECTED .*FAILED .*twilio refused: 400 21211.*evt-1 .*EMAIL .*SELECTED .*SENT .*sent at `,
+		out)
 	require.NotContains(t, out, "secret words")
 	type decisions struct{ Decisions []list.RecipientDecision }
 	require.Len(t, read[decisions](t, c, "why", "--recipient", "CUSTOMER/42", "--since", "24h").Decisions, 2)

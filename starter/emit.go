@@ -54,7 +54,8 @@ One transaction writes up to 1,000 events.`,
 	flags.StringVar(&e.payload, "payload", "", "a JSON object; @FILE reads it from a file, - from the standard input")
 	flags.StringVar(&e.event.ID, "event-id", "", "the event's id (default: evt- and a random UUID)")
 	flags.StringVar(&e.event.CorrelationID, "correlation-id", "", "an id that messages and histories also get")
-	flags.StringVar(&e.event.Cancels, "cancels", "", "the id of an event to cancel: its unsent deliveries are cancelled, even if it is written later")
+	flags.StringVar(&e.event.Cancels, "cancels", "",
+		"the id of an event to cancel: its unsent deliveries are cancelled, even if it is written later")
 	flags.StringVar(&e.event.CollapseKey, "collapse-key", "", "the event replaces older events of its type with the same key: order-7")
 	flags.StringVar(&e.event.Traceparent, "traceparent", "", "a W3C traceparent: the event's spans continue its trace")
 	flags.DurationVar(&e.expires, "expires-in", 0, "the time until the event expires: 10m (default: no limit)")
@@ -86,7 +87,8 @@ func (a *app) emit(ctx context.Context, e emission) error {
 		return err
 	}
 	ids := eventIDs(e.event.ID, e.count)
-	if err := a.record(ctx, db, fmt.Sprintf("%s of %s/%s, %d", e.event.Type, e.event.AggregateType, e.event.AggregateID, e.count), e.event.ID); err != nil {
+	if err := a.record(ctx, db, fmt.Sprintf("%s of %s/%s, %d", e.event.Type, e.event.AggregateType, e.event.AggregateID, e.count),
+		e.event.ID); err != nil {
 		return err
 	}
 	if err := a.insert(ctx, event.On(db), e.event, ids, batchSize(payload)); err != nil {

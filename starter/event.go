@@ -19,7 +19,8 @@ import (
 
 func eventCommand(a *app) *cobra.Command {
 	return group("event", "List, show, simulate, approve, cancel and retry events",
-		listEventsCommand(a), showEventCommand(a), cancelEventCommand(a), retryEventCommand(a), simulateEventCommand(a), approveEventCommand(a), rejectEventCommand(a))
+		listEventsCommand(a), showEventCommand(a), cancelEventCommand(a), retryEventCommand(a), simulateEventCommand(a), approveEventCommand(a),
+		rejectEventCommand(a))
 }
 
 func listEventsCommand(a *app) *cobra.Command {
@@ -36,7 +37,9 @@ events. If rows remain, it prints the ID for --after, which continues the search
   starter event list --type RESERVATION_REQUESTED --aggregate RESTAURANT/5 -o json`,
 	}
 	flags := cmd.Flags()
-	terminal.WordFlag(cmd, &filter.Status, "status", []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}, "only this status in the outbox")
+	terminal.WordFlag(cmd, &filter.Status, "status",
+		[]notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed},
+		"only this status in the outbox")
 	terminal.WordFlag(cmd, &filter.Outcome, "outcome", notification.EventOutcomes(), "only events with this outcome, the latest to end first")
 	eventTypeFlag(a, cmd, &filter.Type, "type", "only this event type")
 	sourceFlag(a, cmd, &filter.Source, "only events of this source")
@@ -47,7 +50,8 @@ events. If rows remain, it prints the ID for --after, which continues the search
 		name: "events", none: "no events",
 		header: []string{"EVENT", "TYPE", "AGGREGATE", "OUTBOX", "WORKFLOW", "OUTCOME", "CREATED", "ERROR"},
 		cells: func(e list.EventRow) []string {
-			return []string{e.EventID, e.EventType, terminal.Dash(e.Aggregate()), string(e.Status), terminal.Dash(string(e.ProcessedStatus)), terminal.Dash(string(e.Outcome)),
+			return []string{e.EventID, e.EventType, terminal.Dash(e.Aggregate()), string(e.Status), terminal.Dash(string(e.ProcessedStatus)),
+				terminal.Dash(string(e.Outcome)),
 				terminal.Clock(&e.CreatedAt), terminal.Dash(cmp.Or(e.ErrorMessage, e.Problem, undecided(e)))}
 		},
 		read: func(ctx context.Context, db *db.DB, _ []string, from list.Place) (list.Page[list.EventRow], error) {
@@ -127,7 +131,8 @@ be retried. More than 100 at once need --yes.`,
 	terminal.WordFlag(cmd, &filter.Outcome, "outcome", notification.MendableOutcomes(), "all events with this outcome")
 	eventTypeFlag(a, cmd, &filter.EventType, "type", "with --all-failed or --outcome: only this event type")
 	sourceFlag(a, cmd, &filter.Source, "with --all-failed or --outcome: only events of this source")
-	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since", "with --all-failed or --outcome: only events written since: an age (24h, 7d) or a time")
+	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since",
+		"with --all-failed or --outcome: only events written since: an age (24h, 7d) or a time")
 	filtered := func() bool { return all || filter.Outcome != "" }
 	var sources []relay.Source
 	return a.verbCommand(cmd, verbCommand{

@@ -46,7 +46,8 @@ func printEvent(w io.Writer, view explain.EventView) {
 	printSet(w, fact{"deliveries", totalsText(view.Deliveries)}, fact{"next", view.Next})
 	printActions(w, view.Actions)
 	if a := view.Approval; a != nil && a.Answer != "" {
-		terminal.Row(w, "approval", strings.TrimSuffix(fmt.Sprintf("%s by %s, at %s: %s", a.Answer, a.AnsweredBy, terminal.Clock(a.AnsweredAt), a.Reason), ": "))
+		terminal.Row(w, "approval",
+			strings.TrimSuffix(fmt.Sprintf("%s by %s, at %s: %s", a.Answer, a.AnsweredBy, terminal.Clock(a.AnsweredAt), a.Reason), ": "))
 	}
 	if view.Simulation != nil {
 		terminal.Row(w)
@@ -117,7 +118,8 @@ func printOutbox(w io.Writer, o *report.LeasedRow) {
 	terminal.Row(w, "outbox", fmt.Sprintf("%s, claims: %d", o.Status, o.AttemptCount))
 	terminal.Row(w, "created", terminal.Clock(&o.CreatedAt))
 	terminal.Row(w, "published", terminal.Clock(o.PublishedAt))
-	printSet(w, fact{"collapse key", o.CollapseKey}, fact{"expires", terminal.Clock(o.ExpiresAt)}, fact{"claimed until", terminal.Clock(o.LeaseUntil)}, fact{"error", o.ErrorMessage})
+	printSet(w, fact{"collapse key", o.CollapseKey}, fact{"expires", terminal.Clock(o.ExpiresAt)},
+		fact{"claimed until", terminal.Clock(o.LeaseUntil)}, fact{"error", o.ErrorMessage})
 	printSource(w, o)
 	if o.CancelledBy != "" {
 		terminal.Row(w, "cancelled", fmt.Sprintf("by event %s at %s", o.CancelledBy, terminal.Clock(o.CancelledAt)))
@@ -161,7 +163,8 @@ func printRecipient(w io.Writer, r report.RecipientDetail) {
 			terminal.Row(w, r.Name(), channel, decision, "-", "-", "-", "-")
 			continue
 		}
-		terminal.Row(w, r.Name(), channel, decision, statusText(d)+escalationText(r, d), d.Attempts, terminal.Clock(d.SendAfter), terminal.Dash(d.LastError))
+		terminal.Row(w, r.Name(), channel, decision, statusText(d)+escalationText(r, d), d.Attempts, terminal.Clock(d.SendAfter),
+			terminal.Dash(d.LastError))
 	}
 }
 

@@ -27,9 +27,11 @@ func TestEventSimulate(t *testing.T) {
 
 	c := withTemplates(t)
 	c.exec(t, `
-		INSERT INTO recipient (user_type, user_id, name, email) SELECT 'CUSTOMER', n::text, 'Ada', 'ada@example.com' FROM generate_series(1000, 1599) n;
+		INSERT INTO recipient (user_type, user_id, name, email) SELECT 'CUSTOMER', n::text, 'Ada', 'ada@example.com'
+		       FROM generate_series(1000, 1599) n;
 		INSERT INTO recipient (user_type, user_id, name, email) VALUES ('GUEST', '1', 'Eve', 'eve@example.com');
-		INSERT INTO event_type_channel_routing (event_type, channel_type, throttle_window, expires_after) VALUES ('NEWS', 'EMAIL', '1 hour', '1 hour'), ('NEWS', 'SLACK', NULL, NULL);
+		INSERT INTO event_type_channel_routing (event_type, channel_type, throttle_window, expires_after)
+		       VALUES ('NEWS', 'EMAIL', '1 hour', '1 hour'), ('NEWS', 'SLACK', NULL, NULL);
 		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('NEWS', 'SMS', 'DELAYED', '1 hour');
 		INSERT INTO notification_template (event_type, title, body) VALUES ('NEWS', 'News', 'For {{.recipient.user_id}}: {{.payload.text}}');
 		UPDATE recipient SET phone = '+12025550100' WHERE user_id = '1000';
@@ -38,11 +40,14 @@ func TestEventSimulate(t *testing.T) {
 	before := contents(t, c)
 	news := []string{"event", "simulate", "--type", "NEWS", "--aggregate", "BROADCAST/0", "--payload", `{"text": "hello"}`}
 
-	found := read[explain.Simulation](t, c, append(news, "--recipient", "CUSTOMER/1000", "--recipient", "customer/1001", "--recipient", "CUSTOMER/43", "--recipient", "CUSTOMER/7")...)
+	found := read[explain.Simulation](t, c,
+		append(news, "--recipient", "CUSTOMER/1000", "--recipient", "customer/1001", "--recipient", "CUSTOMER/43", "--recipient",
+			"CUSTOMER/7")...)
 
 	require.Equal(t, 602, found.Recipients)
 	require.Equal(t, []explain.SimulatedChannel{
-		{Channel: notification.Email, Decisions: map[notification.Decision]int{"SELECTED": 599, "NO_ADDRESS": 1, "THROTTLED": 1, "UNSUPPORTED": 1}},
+		{Channel: notification.Email,
+			Decisions: map[notification.Decision]int{"SELECTED": 599, "NO_ADDRESS": 1, "THROTTLED": 1, "UNSUPPORTED": 1}},
 		{Channel: notification.SMS, Decisions: map[notification.Decision]int{"SELECTED": 1, "NO_ADDRESS": 600, "UNSUPPORTED": 1}, Waiting: 1},
 		{Channel: notification.Slack, Decisions: map[notification.Decision]int{"UNSUPPORTED": 602}},
 	}, found.Channels)
@@ -72,7 +77,10 @@ func TestEventSimulate(t *testing.T) {
 	require.Equal(t, notification.NoRecipients, nobody.Outcome)
 
 	require.Equal(t, before, contents(t, c))
-	for _, args := range [][]string{{}, {"--type", "NEWS"}, {"--event", "evt-1", "--payload", "{}"}, {"--event", "evt-1", "--type", "NEWS"}, {"--event", "evt-1", "--at", "tomorrow"}, {"--type", "NEWS", "--aggregate", "BROADCAST/0", "--payload", "[]"}} {
+	for _, args := range [][]string{
+		{}, {"--type", "NEWS"}, {"--event", "evt-1", "--payload", "{}"}, {"--event", "evt-1", "--type", "NEWS"},
+		{"--event", "evt-1", "--at", "tomorrow"}, {"--type", "NEWS", "--aggregate", "BROADCAST/0", "--payload", "[]"},
+	} {
 		require.Equal(t, 2, c.run(t, append([]string{"event", "simulate"}, args...)...).code, args)
 	}
 }

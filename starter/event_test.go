@@ -151,7 +151,8 @@ func TestEmit(t *testing.T) {
 	require.Regexp(t, `^evt-[0-9a-f-]{36}$`, id)
 
 	var ids []string
-	require.NoError(t, json.Unmarshal([]byte(c.must(t, append(args, "--payload", "{}", "--event-id", "mine", "--count", "1200", "-o", "json")...)), &ids))
+	require.NoError(t,
+		json.Unmarshal([]byte(c.must(t, append(args, "--payload", "{}", "--event-id", "mine", "--count", "1200", "-o", "json")...)), &ids))
 	require.Len(t, ids, 1200)
 	require.Equal(t, []string{"mine-1", "mine-1200"}, []string{ids[0], ids[1199]})
 
@@ -161,7 +162,8 @@ func TestEmit(t *testing.T) {
 
 	require.Equal(t, 1201, read[statusView](t, c, "status").Pending)
 
-	got := c.fails(t, failed, "error: event_outbox refuses the event: there is an event with this id already", append(args, "--payload", "{}", "--event-id", "mine-7")...)
+	got := c.fails(t, failed, "error: event_outbox refuses the event: there is an event with this id already",
+		append(args, "--payload", "{}", "--event-id", "mine-7")...)
 	require.Contains(t, got.err, "next: correct the event, or choose another --event-id")
 }
 
@@ -169,7 +171,9 @@ func TestPayloadStaysOutOfErrors(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)
-	for _, payload := range []string{`{"email":"ada@example.com","x":"\u0000"}`, fmt.Sprintf(`{"email":"ada@example.com","x":%q}`, strings.Repeat("x", 300<<10))} {
+	for _, payload := range []string{
+		`{"email":"ada@example.com","x":"\u0000"}`, fmt.Sprintf(`{"email":"ada@example.com","x":%q}`, strings.Repeat("x", 300<<10)),
+	} {
 		got := c.run(t, "emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", payload)
 		require.Equal(t, failed, got.code)
 		require.NotContains(t, got.err, "ada@example.com")

@@ -75,7 +75,9 @@ func (l listing[T]) print(w io.Writer, page list.Page[T]) {
 }
 
 // showCommand completes a command that reads one thing by its id and prints it.
-func showCommand[T any](a *app, cmd *cobra.Command, read func(explain.Explainer, context.Context, string) (T, error), print func(io.Writer, T)) *cobra.Command {
+func showCommand[T any](
+	a *app, cmd *cobra.Command, read func(explain.Explainer, context.Context, string) (T, error), print func(io.Writer, T),
+) *cobra.Command {
 	cmd.Use, cmd.Args = "show ID", cobra.ExactArgs(1)
 	cmd.RunE = a.within(commandTimeout, func(ctx context.Context, args []string) error {
 		e, err := a.explainer(ctx)

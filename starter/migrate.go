@@ -124,7 +124,9 @@ func (m *migration) down(ctx context.Context, yes bool) error {
 	if applied := m.names(true); len(applied) > 0 {
 		newest := applied[len(applied)-1]
 		if !yes {
-			return misused(fmt.Errorf("nothing changed: this would revert %s and delete the data in its tables and columns; repeat with --yes to do it", newest))
+			return misused(fmt.Errorf("nothing changed: this would revert %s and delete the data in its tables and columns; repeat with --yes to "+
+				"do it",
+				newest))
 		}
 		if _, err := m.record(ctx, []string{newest}); err != nil {
 			return err

@@ -39,11 +39,13 @@ func pollerCommand(a *app) *cobra.Command {
 		orderCommand(a, "start", "Start the pollers of each source, unless they run already", `OUTBOX_POLLERS sets their number for
 Herald's own outbox. For other outboxes, pollers: in the file of OUTBOX_SOURCES sets it, else 1.
 Paused pollers stay paused.`, &source, a.startPollers),
-		orderCommand(a, "stop", "Stop all pollers, and wait until they have ended", "Events stay in the outbox until the next start.", &source, a.stopPollers),
+		orderCommand(a, "stop", "Stop all pollers, and wait until they have ended", "Events stay in the outbox until the next start.", &source,
+			a.stopPollers),
 		orderCommand(a, "pause", "Pause all pollers, and wait until they have paused", `They start only the events that they have
 claimed. Other events wait in the outbox. Started events continue. Restarts of
 workers do not end a pause; `+"`starter poller resume`"+` ends it.`, &source, carriedOut(a, "paused", (*operate.Operator).PausePollers)),
-		orderCommand(a, "resume", "Resume paused pollers, and wait until they run", "", &source, carriedOut(a, "resumed", (*operate.Operator).ResumePollers)),
+		orderCommand(a, "resume", "Resume paused pollers, and wait until they run", "", &source,
+			carriedOut(a, "resumed", (*operate.Operator).ResumePollers)),
 		status)
 	for _, cmd := range pollers.Commands() {
 		sourceFlag(a, cmd, &source, "only events of this source")
@@ -58,7 +60,8 @@ type order func(ctx context.Context, o *operate.Operator, sources []relay.Source
 // by more.
 func orderCommand(a *app, name, short, more string, source *string, give order) *cobra.Command {
 	return &cobra.Command{
-		Use: name, Short: short, Long: strings.TrimSpace(short + ". " + more), Example: "  starter poller " + name + "\n  starter poller " + name + " --source herald",
+		Use: name, Short: short, Long: strings.TrimSpace(short + ". " + more),
+		Example: "  starter poller " + name + "\n  starter poller " + name + " --source herald",
 		RunE: a.within(pollerTimeout, func(ctx context.Context, _ []string) error {
 			sources, err := sourcesNamed(a, *source)
 			if err != nil {

@@ -120,7 +120,8 @@ func retentions(a *app, f purgeFlags) (kept []operate.Retention, err error) {
 		kept = append(kept, r)
 	}
 	if len(kept) == 0 {
-		return nil, misused(errors.New("name an age: --older-than AGE, or --outbox, --processed-events, --notifications, --receipts, --decisions, --actions, --preference-changes AGE"))
+		return nil, misused(errors.New("name an age: --older-than AGE, or --outbox, --processed-events, --notifications, --receipts, " +
+			"--decisions, --actions, --preference-changes AGE"))
 	}
 	return kept, nil
 }

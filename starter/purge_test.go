@@ -73,7 +73,8 @@ func TestPurgeNeedsYes(t *testing.T) {
 	c, db := withOldEvents(t, 60)
 	before := rowsOf(t, db)
 	for rows, age := range map[string][]string{"180": {"--older-than", "30d"}, "60": {"--outbox", "959h"}} {
-		got := c.fails(t, calledWrong, "nothing deleted: "+rows+" rows match; repeat with --yes to delete them", append([]string{"purge"}, age...)...)
+		got := c.fails(t, calledWrong, "nothing deleted: "+rows+" rows match; repeat with --yes to delete them",
+			append([]string{"purge"}, age...)...)
 		require.Empty(t, got.out)
 		require.Equal(t, before, rowsOf(t, db))
 	}
@@ -106,10 +107,13 @@ func withSentOrders(t *testing.T) shell {
 	c := withSources(t)
 	c.exec(t, `
 		INSERT INTO orders.outbox
-		SELECT ('00000000-0000-4000-8000-00000000000' || n)::uuid, 'Order', gen_random_uuid(), 'OrderCreated', '{}', CASE n WHEN 4 THEN 'FAILED' ELSE 'SENT' END, at, at
-		FROM   generate_series(1, 5) n, LATERAL (SELECT timezone('UTC', now()) - CASE n WHEN 5 THEN 0 ELSE 40 END * interval '1 day') AS sent (at)`)
+		SELECT ('00000000-0000-4000-8000-00000000000' || n)::uuid, 'Order', gen_random_uuid(), 'OrderCreated', '{}', CASE n WHEN 4 THEN 'FAILED'
+		       ELSE 'SENT' END, at, at
+		FROM   generate_series(1, 5) n, LATERAL (SELECT timezone('UTC', now()) - CASE n WHEN 5 THEN 0 ELSE 40 END * interval '1 day')
+		       AS sent (at)`)
 	c.exec(t, `
-		INSERT INTO event_outbox (event_id, source, event_type, status) VALUES ('00000000-0000-4000-8000-000000000003', 'orders', 'OrderCreated', 'PENDING')`)
+		INSERT INTO event_outbox (event_id, source, event_type, status)
+		       VALUES ('00000000-0000-4000-8000-000000000003', 'orders', 'OrderCreated', 'PENDING')`)
 	return c
 }
 
@@ -134,7 +138,9 @@ func TestPurgeSourceMistakes(t *testing.T) {
 	t.Parallel()
 
 	c := withSentOrders(t)
-	c.exec(t, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'out of order'; END $$; CREATE TRIGGER refuse BEFORE DELETE ON orders.outbox FOR EACH ROW EXECUTE FUNCTION refuse()")
+	c.exec(t,
+		"CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'out of order'; END $$; CREATE TRIGGER refuse BEFORE "+
+			"DELETE ON orders.outbox FOR EACH ROW EXECUTE FUNCTION refuse()")
 	for _, tt := range []struct {
 		name string
 		code int
@@ -143,10 +149,12 @@ func TestPurgeSourceMistakes(t *testing.T) {
 	}{
 		{"no age", calledWrong, []string{"--source", "orders"}, "name an age: --source orders --older-than AGE"},
 		{"too young", calledWrong, []string{"--source", "orders", "--older-than", "59m"}, "must be an age of at least 1h"},
-		{"another table", calledWrong, []string{"--source", "orders", "--older-than", "30d", "--decisions", "30d"}, "with --source, only --older-than sets the age"},
+		{"another table", calledWrong, []string{"--source", "orders", "--older-than", "30d", "--decisions", "30d"},
+			"with --source, only --older-than sets the age"},
 		{"mistyped", calledWrong, []string{"--source", "ordres", "--older-than", "30d"}, "the sources are herald, orders"},
 		{"out of reach", failed, []string{"--source", "wallet", "--older-than", "30d"}, "next: start the database"},
-		{"refused", failed, []string{"--source", "orders", "--older-than", "30d", "--yes"}, "error: stopped: source orders: delete rows that are done from orders.outbox"},
+		{"refused", failed, []string{"--source", "orders", "--older-than", "30d", "--yes"},
+			"error: stopped: source orders: delete rows that are done from orders.outbox"},
 	} {
 		c.fails(t, tt.code, tt.want, append([]string{"purge"}, tt.args...)...)
 	}

@@ -13,7 +13,9 @@ func withPerson(t *testing.T) shell {
 	t.Helper()
 	c := withDatabase(t)
 	c.exec(t, `INSERT INTO recipient (user_type, user_id, name) VALUES ('CUSTOMER', '42', 'Chiara')`)
-	c.exec(t, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'CUSTOMER', '42', '{"a": 1}')`)
+	c.exec(t,
+		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+			VALUES ('evt-1', 'T', 'CUSTOMER', '42', '{"a": 1}')`)
 	return c
 }
 
@@ -41,9 +43,16 @@ func TestExport(t *testing.T) {
 
 	c := withPerson(t)
 	c.exec(t, `UPDATE recipient SET name = 'Chiara' || chr(155)`)
-	c.exec(t, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-2', 'T', 'RESTAURANT', '5', '{"other": "secret"}')`)
-	c.exec(t, `INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('evt-2', 'CUSTOMER', '42', '{}'), ('evt-2', 'CUSTOMER', '43', '{}')`)
-	c.exec(t, `INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body) VALUES ('evt-2', 'T', 'CUSTOMER', '42', 'EMAIL', 'd', 'title', 'body'), ('evt-2', 'T', 'CUSTOMER', '43', 'EMAIL', 'd2', 'secret', 'body')`)
+	c.exec(t,
+		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+			VALUES ('evt-2', 'T', 'RESTAURANT', '5', '{"other": "secret"}')`)
+	c.exec(t,
+		`INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('evt-2', 'CUSTOMER', '42', '{}'),
+			('evt-2', 'CUSTOMER', '43', '{}')`)
+	c.exec(t,
+		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
+			VALUES ('evt-2', 'T', 'CUSTOMER', '42', 'EMAIL', 'd', 'title', 'body'),
+			       ('evt-2', 'T', 'CUSTOMER', '43', 'EMAIL', 'd2', 'secret', 'body')`)
 	c.exec(t, `INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ('d', 1)`)
 
 	require.Empty(t, c.fails(t, calledWrong, "nothing printed: ", "recipient", "export", "CUSTOMER/42").out)

@@ -167,12 +167,14 @@ func TestReplayDiverges(t *testing.T) {
 		change func([]map[string]any) []map[string]any
 		want   []string
 	}{
-		{name: "another activity", of: sent(t), change: renamed(activity, "activityType", 1), want: []string{"nondeterministic", "Name:Other", "Name:Send"}},
+		{name: "another activity", of: sent(t), change: renamed(activity, "activityType", 1),
+			want: []string{"nondeterministic", "Name:Other", "Name:Send"}},
 		{
 			name: "another child, long after the beginning", of: held, change: renamed(child, "workflowType", strings.Count(string(held), child)),
 			want: []string{"nondeterministic", `workflow_type:{name:"Other"}`},
 		},
-		{name: "signals of an unknown name", of: recording(t, "PollOutbox-canceled", `"signalName":"pause"`), change: renameSignals, want: []string{"TMPRL1100"}},
+		{name: "signals of an unknown name", of: recording(t, "PollOutbox-canceled", `"signalName":"pause"`), change: renameSignals,
+			want: []string{"TMPRL1100"}},
 		{
 			name: "another end", of: sent(t), change: func(events []map[string]any) []map[string]any {
 				events[len(events)-1]["eventType"] = "EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW"
@@ -246,17 +248,23 @@ func TestReplayBadInput(t *testing.T) {
 		{name: "nothing", want: "name either a workflow ID or a file"},
 		{name: "both", args: []string{"evt-1", "--history", "x.json"}, want: "name either a workflow ID or a file"},
 		{name: "two", args: []string{"evt-1", "evt-2"}, want: "accepts at most 1 arg(s)"},
-		{name: "a run of a file", args: []string{"--history", "x.json", "--run-id", "x"}, want: "if any flags in the group [history run-id] are set none of the others can be"},
+		{name: "a run of a file", args: []string{"--history", "x.json", "--run-id", "x"},
+			want: "if any flags in the group [history run-id] are set none of the others can be"},
 		{name: "no file", args: []string{"--history", "/nowhere/history.json"}, want: "open /nowhere/history.json: no such file or directory"},
 		{name: "a directory", args: []string{"--history", t.TempDir()}, want: "is a directory"},
 		{name: "an empty file", args: []string{"--history", write(t, []byte(" \n"))}, want: "is not a history"},
 		{name: "a large file", args: []string{"--history", large}, want: "is larger than 50 MB"},
-		{name: "no JSON", args: []string{"--history", write(t, []byte("hello"))}, want: "is not a history in the form of `temporal workflow show -o json`"},
+		{name: "no JSON", args: []string{"--history", write(t, []byte("hello"))},
+			want: "is not a history in the form of `temporal workflow show -o json`"},
 		{name: "other JSON", args: []string{"--history", write(t, []byte(`{"event_id": "evt-1"}`))}, want: "has no events"},
-		{name: "a decoded download", args: []string{"--history", decoded(map[string]string{"DeliveryID": "evt-1"})}, want: "holds decoded data, which cannot be replayed"},
+		{name: "a decoded download", args: []string{"--history", decoded(map[string]string{"DeliveryID": "evt-1"})},
+			want: "holds decoded data, which cannot be replayed"},
 		{name: "a decoded text", args: []string{"--history", decoded("evt-1")}, want: "is not a history"},
-		{name: "a part", args: []string{"--history", edited(t, sent(t), func(e []map[string]any) []map[string]any { return e[3:] })}, want: "it is incomplete"},
-		{name: "a gap", args: []string{"--history", edited(t, sent(t), func(e []map[string]any) []map[string]any { return append(e[:4], e[5:]...) })}, want: "it has event 6 in place of event 5"},
+		{name: "a part", args: []string{"--history", edited(t, sent(t), func(e []map[string]any) []map[string]any { return e[3:] })},
+			want: "it is incomplete"},
+		{name: "a gap",
+			args: []string{"--history", edited(t, sent(t), func(e []map[string]any) []map[string]any { return append(e[:4], e[5:]...) })},
+			want: "it has event 6 in place of event 5"},
 		{
 			name: "another program's",
 			args: []string{"--history", edited(t, sent(t), renamed("workflowExecutionStartedEventAttributes", "workflowType", 1))},

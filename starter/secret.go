@@ -89,7 +89,8 @@ func printRekeyed(w io.Writer, view rekeyView) {
 	case view.Retired:
 		terminal.Row(w, "the previous secret is retired: remove HERALD_SECRET_PREVIOUS when links in older mails no longer have to work")
 	case view.Remaining > 0:
-		terminal.Row(w, "nobody in the directory has the remaining addresses: keep HERALD_SECRET_PREVIOUS in all processes, so that they stay suppressed")
+		terminal.Row(w,
+			"nobody in the directory has the remaining addresses: keep HERALD_SECRET_PREVIOUS in all processes, so that they stay suppressed")
 	case !view.DryRun:
 		terminal.Row(w, "a suppression was added meanwhile: run it again")
 	}
@@ -112,7 +113,9 @@ page does that when its user opens it.`,
 			if err != nil {
 				return err
 			}
-			keys := vapidKeys{base64.RawURLEncoding.EncodeToString(private.Bytes()), base64.RawURLEncoding.EncodeToString(private.PublicKey().Bytes())}
+			keys := vapidKeys{
+				base64.RawURLEncoding.EncodeToString(private.Bytes()), base64.RawURLEncoding.EncodeToString(private.PublicKey().Bytes()),
+			}
 			return a.Print(keys, func(w io.Writer) {
 				terminal.Row(w, "WEBPUSH_VAPID_PRIVATE_KEY="+keys.Private)
 				terminal.Row(w, "WEBPUSH_VAPID_PUBLIC_KEY="+keys.Public)

@@ -15,14 +15,16 @@ func TestSeedOverwritesNobody(t *testing.T) {
 
 	c := withDatabase(t)
 	c.exec(t, `
-		INSERT INTO recipient (user_type, user_id, name, email) VALUES ('CUSTOMER', '42', 'Maria Rossi', 'maria@rossi.test'), ('CUSTOMER', '4242', 'Nobody', NULL);
+		INSERT INTO recipient (user_type, user_id, name, email) VALUES ('CUSTOMER', '42', 'Maria Rossi', 'maria@rossi.test'),
+		       ('CUSTOMER', '4242', 'Nobody', NULL);
 		INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('*', '*', 'en', 'ours', 'ours')`)
 	db := c.store(t)
 	email := func() string {
 		return postgrestest.Get[string](t, db, "SELECT email FROM recipient WHERE user_id = '42'")
 	}
 
-	got := c.fails(t, calledWrong, "nothing changed: some rows differ from the example: 1 of notification_template, 1 of recipient; to overwrite them add --yes", "seed")
+	got := c.fails(t, calledWrong,
+		"nothing changed: some rows differ from the example: 1 of notification_template, 1 of recipient; to overwrite them add --yes", "seed")
 	require.NotContains(t, got.err, "Rossi")
 	require.Equal(t, "maria@rossi.test", email())
 
@@ -43,7 +45,8 @@ func TestSeedLeavesViewsUnchanged(t *testing.T) {
 
 	require.NotZero(t, got.code)
 	require.Contains(t, got.err, "recipient is no table")
-	require.Zero(t, postgrestest.Get[int](t, c.store(t), "SELECT (SELECT count(*) FROM patient) + (SELECT count(*) FROM event_type_recipients)"))
+	require.Zero(t,
+		postgrestest.Get[int](t, c.store(t), "SELECT (SELECT count(*) FROM patient) + (SELECT count(*) FROM event_type_recipients)"))
 }
 
 func TestCheckBaseURL(t *testing.T) {
@@ -52,7 +55,10 @@ func TestCheckBaseURL(t *testing.T) {
 	for _, good := range []string{"http://127.0.0.1:9090", "https://hooks.slack.com"} {
 		require.NoError(t, checkBaseURL(good), good)
 	}
-	for _, bad := range []string{"", "hooks.slack.com", "ftp://x", "http://", "http://x/", "http://x/services", "http://x?a=b", "http://me@x", "http://x:y:z", "http://\x7f"} {
+	for _, bad := range []string{
+		"", "hooks.slack.com", "ftp://x", "http://", "http://x/", "http://x/services", "http://x?a=b", "http://me@x", "http://x:y:z",
+		"http://\x7f",
+	} {
 		require.Error(t, checkBaseURL(bad), bad)
 	}
 }

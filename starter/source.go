@@ -40,7 +40,8 @@ the exit code is 1. It changes nothing. "starter check" does this, too.`,
 		ValidArgsFunction: completeSources(a),
 		RunE:              a.within(checkTimeout, a.checkSources),
 	}
-	return group("source", "List, check, migrate and retry the outboxes of other services", list, checked, migrateSourceCommand(a), sourceRowsCommand(a), sourceRetryCommand(a))
+	return group("source", "List, check, migrate and retry the outboxes of other services", list, checked, migrateSourceCommand(a),
+		sourceRowsCommand(a), sourceRetryCommand(a))
 }
 
 // sourceFlag adds the flag --source.
@@ -127,7 +128,8 @@ func (a *app) checkSources(ctx context.Context, names []string) error {
 	if db, _, err := a.store(ctx); err == nil {
 		subjects = append(subjects, check.Topics(db, brokers, sources)...)
 	}
-	return runCheck(a, strings.Join(append([]string{"starter source check"}, names...), " "), func() check.Result { return check.Run(ctx, subjects) })
+	return runCheck(a, strings.Join(append([]string{"starter source check"}, names...), " "),
+		func() check.Result { return check.Run(ctx, subjects) })
 }
 
 func listSources(ctx context.Context, a *app) error {

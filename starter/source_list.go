@@ -87,14 +87,15 @@ func retriesOf(source relay.Source) string {
 }
 
 func printSources(w io.Writer, views []sourceView) {
-	terminal.List(w, []string{"SOURCE", "DIALECT", "TABLE", "RETRIES", "PEOPLE", "POLLED EVERY", "KEPT", "TOPIC"}, views, func(view sourceView) []string {
-		people := "no"
-		if view.People {
-			people = "told"
-		}
-		return []string{view.Name, string(terminal.Dash(view.Dialect)), view.Table, terminal.Dash(view.Retries), people,
-			fmt.Sprintf("%s, %d × %d", view.PollInterval, view.Pollers, view.BatchSize), terminal.Dash(view.Retention), topicOf(view)}
-	})
+	terminal.List(w, []string{"SOURCE", "DIALECT", "TABLE", "RETRIES", "PEOPLE", "POLLED EVERY", "KEPT", "TOPIC"}, views,
+		func(view sourceView) []string {
+			people := "no"
+			if view.People {
+				people = "told"
+			}
+			return []string{view.Name, string(terminal.Dash(view.Dialect)), view.Table, terminal.Dash(view.Retries), people,
+				fmt.Sprintf("%s, %d × %d", view.PollInterval, view.Pollers, view.BatchSize), terminal.Dash(view.Retention), topicOf(view)}
+		})
 	for _, view := range views {
 		for _, topic := range view.Resting {
 			terminal.Row(w, view.Name, fmt.Sprintf("topic %s rests for %s: %s", topic.Topic, topic.For, terminal.Printable(topic.Error)))

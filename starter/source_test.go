@@ -74,7 +74,8 @@ func TestSourceTopics(t *testing.T) {
 	c.environment["KAFKA_BROKERS"] = kafkatest.NewCluster(t).Address
 	got := c.run(t, "source", "check", "orders")
 	require.Equal(t, failed, got.code)
-	require.Contains(t, got.out, "topic order-events of source orders: the brokers do not have it, or do not show it to Herald: UNKNOWN_TOPIC_OR_PARTITION")
+	require.Contains(t, got.out,
+		"topic order-events of source orders: the brokers do not have it, or do not show it to Herald: UNKNOWN_TOPIC_OR_PARTITION")
 	require.Contains(t, got.out, "run `starter source migrate orders --topics`")
 
 	require.Contains(t, c.must(t, "source", "migrate", "orders", "--topics"), "created  topic order-events")
@@ -141,7 +142,8 @@ func TestSourceMigrateWithoutOwnership(t *testing.T) {
 	c.environment["WALLET_DATABASE_URL"] = c.environment["DATABASE_URL"] + "&role=pg_monitor"
 	file := c.environment["OUTBOX_SOURCES"]
 	text := must(os.ReadFile(file))(t)
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "table: orders.outbox", "table: orders.outbox\n  database_url_env: WALLET_DATABASE_URL", 1)), 0o600))
+	require.NoError(t, os.WriteFile(file,
+		[]byte(strings.Replace(string(text), "table: orders.outbox", "table: orders.outbox\n  database_url_env: WALLET_DATABASE_URL", 1)), 0o600))
 
 	got := c.fails(t, failed, "must be owner of table outbox", "source", "migrate", "orders")
 	require.Contains(t, got.err, `next: have the table's owner run: CREATE INDEX CONCURRENTLY "idx_outbox_status_created"`)
@@ -175,5 +177,8 @@ func TestBadSourcesFile(t *testing.T) {
 
 	c := withSources(t)
 	require.NoError(t, os.WriteFile(c.environment["OUTBOX_SOURCES"], []byte("- name: orders\n  kafka: {}\n"), 0o600))
-	c.fails(t, failed, "\n  line 1: dialect must be order-service or wallet-hub\n  line 1: table must be schema.table, such as orders.outbox, without quotes\n  line 2: kafka has no `topic:`\n", "source", "list")
+	c.fails(t, failed,
+		"\n  line 1: dialect must be order-service or wallet-hub\n  line 1: table must be schema.table, such as orders.outbox, without "+
+			"quotes\n  line 2: kafka has no `topic:`\n",
+		"source", "list")
 }

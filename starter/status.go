@@ -133,7 +133,8 @@ func printUntold(w io.Writer, view statusView) {
 func printFollowUps(w io.Writer, f explain.FollowUps) {
 	if f.Pending > 0 {
 		oldest := time.Duration(f.OldestSeconds * float64(time.Second)).Round(time.Second)
-		terminal.Row(w, "follow-ups", fmt.Sprintf("%d wait, the oldest for %s: dead letters and escalations; a worker that serves events handles them", f.Pending, oldest))
+		terminal.Row(w, "follow-ups",
+			fmt.Sprintf("%d wait, the oldest for %s: dead letters and escalations; a worker that serves events handles them", f.Pending, oldest))
 	}
 }
 
@@ -161,7 +162,8 @@ type sourcesView struct {
 func warnOfSources(a *app, states []operate.SourceState) {
 	for _, state := range states {
 		if state.Problem != "" {
-			a.Note("warning: cannot read the table of %s: %s; `starter source check %s` checks only this source", state.Name, state.Problem, state.Name)
+			a.Note("warning: cannot read the table of %s: %s; `starter source check %s` checks only this source", state.Name, state.Problem,
+				state.Name)
 		}
 	}
 }

@@ -45,8 +45,10 @@ func TestPrintStatus(t *testing.T) {
 			Untold:      []report.OutcomeCount{{Outcome: notification.NoRouting, Count: 1}, {Outcome: notification.EventProblem, Count: 4}},
 			LastSweep:   &notification.Sweep{At: since, Looked: 9, StartedAgain: 3, Closed: 1, Failed: 2},
 		},
-		Since:       "24h",
-		sourcesView: sourcesView{Pollers: &operate.Pollers{Pollers: []operate.Poller{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}, TaskQueue: "herald-events"}},
+		Since: "24h",
+		sourcesView: sourcesView{Pollers: &operate.Pollers{
+			Pollers: []operate.Poller{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}, TaskQueue: "herald-events",
+		}},
 	}
 
 	require.Equal(t, `pending events     3
@@ -89,7 +91,8 @@ func TestStatusOfSources(t *testing.T) {
 		FROM   unnest('{NEW,NEW,FAILED,SENT}'::text[]) AS status`)
 	c.exec(t, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'ADMIN', '1', '{}');
-		INSERT INTO source_row (source, row_key, event_id, refusals, error, failed_at) VALUES ('orders', '1', '1', 3, 'refused', now()), ('orders', '2', '2', 1, 'refused', NULL);
+		INSERT INTO source_row (source, row_key, event_id, refusals, error, failed_at) VALUES ('orders', '1', '1', 3, 'refused', now()),
+		       ('orders', '2', '2', 1, 'refused', NULL);
 		INSERT INTO source_topic (source, topic, next_attempt_at, error) VALUES ('wallet', 't', now(), 'UNKNOWN_TOPIC')`)
 	tests := []struct {
 		name, wallet, problem string
@@ -141,12 +144,18 @@ func TestPollerWarnings(t *testing.T) {
 		want    string // empty: no warning
 	}{
 		{name: "all is well", pollers: operate.Pollers{Workers: 1, Pollers: running}},
-		{name: "pausing", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerPausing}}}, want: "is about to pause"},
-		{name: "paused", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerPaused}}}, want: "`starter poller resume` lets it continue"},
-		{name: "not started", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerNotStarted}}}, want: "run `starter poller start`"},
-		{name: "stopped", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: "CANCELED"}}}, want: "run `starter poller start`"},
-		{name: "told to stop", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerStopping}}}, want: "run `starter poller start`"},
-		{name: "no worker", pollers: operate.Pollers{TaskQueue: "test-events", Pollers: running}, want: "no worker polls the task queue test-events"},
+		{name: "pausing", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerPausing}}},
+			want: "is about to pause"},
+		{name: "paused", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerPaused}}},
+			want: "`starter poller resume` lets it continue"},
+		{name: "not started", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerNotStarted}}},
+			want: "run `starter poller start`"},
+		{name: "stopped", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: "CANCELED"}}},
+			want: "run `starter poller start`"},
+		{name: "told to stop", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerStopping}}},
+			want: "run `starter poller start`"},
+		{name: "no worker", pollers: operate.Pollers{TaskQueue: "test-events", Pollers: running},
+			want: "no worker polls the task queue test-events"},
 		{name: "others", pollers: operate.Pollers{Workers: 1, Pollers: running, Others: []string{"north-events", "south-events"}},
 			want: "north-events, south-events: no two of them may have an event with the same id, and each needs a separate RabbitMQ vhost"},
 	}

@@ -47,7 +47,8 @@ the hash. --address finds the rows of one address.`,
 	}
 	terminal.WordFlag(cmd, &filter.Channel, "channel", operate.AddressedChannels(), "only this channel")
 	terminal.WordFlag(cmd, &filter.Reason, "reason", notification.SuppressionReasons(), "only this reason")
-	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since", "only addresses suppressed since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since",
+		"only addresses suppressed since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	terminal.TextFlag(cmd.Flags(), &address.Text, "address", "with --channel: only this address")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		switch address.Channel = filter.Channel; {
@@ -159,7 +160,9 @@ that were planned.`,
 	return cmd
 }
 
-func removeSuppression(ctx context.Context, a *app, o *operate.Operator, address operate.Address, reason notification.SuppressionReason, yes bool) error {
+func removeSuppression(
+	ctx context.Context, a *app, o *operate.Operator, address operate.Address, reason notification.SuppressionReason, yes bool,
+) error {
 	rows, err := o.PlanUnsuppress(ctx, address, reason)
 	if err != nil {
 		return err

@@ -38,8 +38,10 @@ func TestSuppression(t *testing.T) {
 	}
 
 	require.Contains(t, run("list"), "nothing is suppressed")
-	require.Regexp(t, `(?m)^EMAIL +BOUNCE +\S+ \S+ +[0-9a-f]{12} +moved$`, run(append([]string{"add", "--reason", "bounce", "--detail", "moved"}, mail...)...))
-	require.Contains(t, run("add", "--reason", "OPT_OUT", "--channel", "EMAIL", "--address", " maria@example.com "), "the address gets no more messages")
+	require.Regexp(t, `(?m)^EMAIL +BOUNCE +\S+ \S+ +[0-9a-f]{12} +moved$`,
+		run(append([]string{"add", "--reason", "bounce", "--detail", "moved"}, mail...)...))
+	require.Contains(t, run("add", "--reason", "OPT_OUT", "--channel", "EMAIL", "--address", " maria@example.com "),
+		"the address gets no more messages")
 	require.Contains(t, run(append([]string{"add", "--reason", "BOUNCE"}, mail...)...), "suppressed for this reason already")
 	run("add", "--channel", "SMS", "--address", "+41 76 765 43 21", "--reason", "OPT_OUT")
 
@@ -53,7 +55,8 @@ func TestSuppression(t *testing.T) {
 
 	preview := c.run(t, append([]string{"suppression", "remove"}, mail...)...)
 	require.Equal(t, calledWrong, preview.code)
-	require.Regexp(t, `nothing changed: the address is suppressed for OPT_OUT since .+, BOUNCE since .+; repeat with --yes to remove it`, preview.err)
+	require.Regexp(t, `nothing changed: the address is suppressed for OPT_OUT since .+, BOUNCE since .+; repeat with --yes to remove it`,
+		preview.err)
 	require.Len(t, listed(), 3)
 	run(append([]string{"remove", "--reason", "BOUNCE", "--yes"}, mail...)...)
 	require.Len(t, listed("--channel", "EMAIL"), 1)
@@ -70,7 +73,8 @@ func TestSuppression(t *testing.T) {
 		require.NotRegexp(t, `(?i)maria|76 ?765`, text)
 	}
 	delete(c.environment, "HERALD_SECRET")
-	require.Contains(t, c.run(t, "delivery", "why", "d1").err, "warning: cannot tell whether the address is suppressed: HERALD_SECRET is not set")
+	require.Contains(t, c.run(t, "delivery", "why", "d1").err,
+		"warning: cannot tell whether the address is suppressed: HERALD_SECRET is not set")
 }
 
 // An invalid address, or an address that cannot be hashed without HERALD_SECRET, is refused
@@ -86,16 +90,29 @@ func TestSuppressionRefuses(t *testing.T) {
 		{name: "no channel of addresses", args: []string{"list", "--channel", "push"}, want: `"push" is none of EMAIL, SMS, SLACK, WEBHOOK`},
 		{name: "an address without a channel", args: []string{"list", "--address", "maria@example.com"}, want: "--address needs --channel"},
 		{name: "no address", args: []string{"add", "--channel", "EMAIL", "--reason", "BOUNCE"}, want: `required flag(s) "address" not set`},
-		{name: "no reason", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com"}, want: `required flag(s) "reason" not set`},
-		{name: "no mail", args: []string{"add", "--channel", "EMAIL", "--address", "maria", "--reason", "BOUNCE"}, want: "the address is not valid for EMAIL"},
-		{name: "no number", args: []string{"add", "--channel", "SMS", "--address", "076 765 43 21", "--reason", "OPT_OUT"}, want: "the address is not valid for SMS"},
-		{name: "a number of mail", args: []string{"remove", "--channel", "SMS", "--address", "maria@example.com"}, want: "the address is not valid for SMS"},
-		{name: "an unknown reason", args: []string{"add", "--channel", "SMS", "--address", "+41767654321", "--reason", "OPTOUT"}, want: `"OPTOUT" is none of`},
-		{name: "a detail that names it", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", "to Maria@example.com"}, want: "must not contain the address"},
-		{name: "a detail that names it in letters", args: []string{"add", "--channel", "EMAIL", "--address", "maria@müller.example", "--reason", "BOUNCE", "--detail", "to Maria@Müller.example"}, want: "must not contain the address"},
-		{name: "a blank address", args: []string{"add", "--channel", "EMAIL", "--address", " ", "--reason", "BOUNCE"}, want: "the address is not valid for EMAIL"},
-		{name: "a zero too many", args: []string{"add", "--channel", "SMS", "--address", "+41 (0)76 765 43 21", "--reason", "OPT_OUT"}, want: "the address is not valid for SMS"},
-		{name: "a long detail", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", strings.Repeat("x", 1001)}, want: "at most 1000 bytes"},
+		{name: "no reason", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com"},
+			want: `required flag(s) "reason" not set`},
+		{name: "no mail", args: []string{"add", "--channel", "EMAIL", "--address", "maria", "--reason", "BOUNCE"},
+			want: "the address is not valid for EMAIL"},
+		{name: "no number", args: []string{"add", "--channel", "SMS", "--address", "076 765 43 21", "--reason", "OPT_OUT"},
+			want: "the address is not valid for SMS"},
+		{name: "a number of mail", args: []string{"remove", "--channel", "SMS", "--address", "maria@example.com"},
+			want: "the address is not valid for SMS"},
+		{name: "an unknown reason", args: []string{"add", "--channel", "SMS", "--address", "+41767654321", "--reason", "OPTOUT"},
+			want: `"OPTOUT" is none of`},
+		{name: "a detail that names it",
+			args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", "to Maria@example.com"},
+			want: "must not contain the address"},
+		{name: "a detail that names it in letters", args: []string{
+			"add", "--channel", "EMAIL", "--address", "maria@müller.example", "--reason", "BOUNCE", "--detail", "to Maria@Müller.example",
+		}, want: "must not contain the address"},
+		{name: "a blank address", args: []string{"add", "--channel", "EMAIL", "--address", " ", "--reason", "BOUNCE"},
+			want: "the address is not valid for EMAIL"},
+		{name: "a zero too many", args: []string{"add", "--channel", "SMS", "--address", "+41 (0)76 765 43 21", "--reason", "OPT_OUT"},
+			want: "the address is not valid for SMS"},
+		{name: "a long detail", args: []string{
+			"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", strings.Repeat("x", 1001),
+		}, want: "at most 1000 bytes"},
 	}
 	for _, tt := range tests {
 		got := shell{}.fails(t, calledWrong, tt.want, append([]string{"suppression"}, tt.args...)...)
@@ -103,7 +120,8 @@ func TestSuppressionRefuses(t *testing.T) {
 	}
 	c := withDatabase(t)
 	for _, args := range [][]string{{"add", "--reason", "BOUNCE"}, {"remove", "--yes"}, {"list"}} {
-		got := c.fails(t, failed, "HERALD_SECRET is not set", append(append([]string{"suppression"}, args...), "--channel", "EMAIL", "--address", "maria@example.com")...)
+		got := c.fails(t, failed, "HERALD_SECRET is not set",
+			append(append([]string{"suppression"}, args...), "--channel", "EMAIL", "--address", "maria@example.com")...)
 		require.Contains(t, got.err, "next: set it to the secret of worker and gateway")
 	}
 	require.Contains(t, c.must(t, "suppression", "list"), "nothing is suppressed", "listing needs no secret")
@@ -125,8 +143,10 @@ func TestSecretRekey(t *testing.T) {
 
 	c.environment["HERALD_SECRET"], c.environment["HERALD_SECRET_PREVIOUS"] = next, old
 	require.Contains(t, c.must(t, append([]string{"suppression", "list"}, address...)...), "COMPLAINT")
-	require.Equal(t, rekeyView{true, person.Rekeying{Recipients: 1, Moved: 1, Remaining: 1}}, read[rekeyView](t, c, "secret", "rekey", "--dry-run"))
-	require.Regexp(t, `left under HERALD_SECRET_PREVIOUS +1\n\nnobody in the directory has the remaining addresses`, c.must(t, "secret", "rekey"))
+	require.Equal(t, rekeyView{true, person.Rekeying{Recipients: 1, Moved: 1, Remaining: 1}},
+		read[rekeyView](t, c, "secret", "rekey", "--dry-run"))
+	require.Regexp(t, `left under HERALD_SECRET_PREVIOUS +1\n\nnobody in the directory has the remaining addresses`,
+		c.must(t, "secret", "rekey"))
 	require.Contains(t, c.must(t, append([]string{"suppression", "list"}, unknown...)...), "OPT_OUT")
 	delete(c.environment, "HERALD_SECRET_PREVIOUS")
 	require.Contains(t, c.run(t, "event", "list").err, "suppressions of this database are still under the secret of")

@@ -18,13 +18,16 @@ func withTemplates(t *testing.T) shell {
 	c.exec(t, `
 		INSERT INTO recipient (user_type, user_id, name, locale) VALUES ('CUSTOMER', '42', 'Ada <A>', 'it-CH'), ('CUSTOMER', '43', 'Bob', 'en');
 		UPDATE recipient SET active = false WHERE user_id = '43';
-		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('VISIT_BOOKED', 'EMAIL'), ('VISIT_BOOKED', 'SMS'), ('VISIT_MOVED', 'EMAIL');
+		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('VISIT_BOOKED', 'EMAIL'), ('VISIT_BOOKED', 'SMS'),
+		       ('VISIT_MOVED', 'EMAIL');
 		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy) VALUES ('VISIT_BOOKED', 'PUSH', 'AGGREGATE');
 		INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES
-			('VISIT_BOOKED', 'EMAIL', 'it', 'Visita: {{.payload.doctor}}', '<p>Ciao {{.recipient.name}}, <b>{{.payload.doctor}}</b></p><p>{{.event.id}}</p>'),
+			('VISIT_BOOKED', 'EMAIL', 'it', 'Visita: {{.payload.doctor}}',
+			       '<p>Ciao {{.recipient.name}}, <b>{{.payload.doctor}}</b></p><p>{{.event.id}}</p>'),
 			('VISIT_BOOKED', '*', 'en', 'Visit', 'With {{.payload.doctor}}'),
 			('VISIT_BROKEN', 'SMS', 'en', 'Visit', 'At {{.payload.at}}');
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'VISIT_BOOKED', 'CUSTOMER', '42', '{"doctor": "Dr. Ö"}')`)
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		       VALUES ('evt-1', 'VISIT_BOOKED', 'CUSTOMER', '42', '{"doctor": "Dr. Ö"}')`)
 	return c
 }
 
@@ -40,15 +43,18 @@ func TestTemplatePreview(t *testing.T) {
 		want explain.Preview
 	}{
 		{
-			name: "a mail of an event, in the language of the locale", args: []string{"--event", "evt-1", "--recipient", "CUSTOMER/42", "--channel", "email"},
+			name: "a mail of an event, in the language of the locale",
+			args: []string{"--event", "evt-1", "--recipient", "CUSTOMER/42", "--channel", "email"},
 			want: explain.Preview{
 				EventID: "evt-1", EventType: "VISIT_BOOKED", Recipient: "CUSTOMER/42", Channel: "EMAIL", Locale: "it-CH",
 				Template: notification.Template{EventType: "VISIT_BOOKED", Channel: "EMAIL", Locale: "it"},
-				Title:    "Visita: Dr. Ö", Body: "<p>Ciao Ada &lt;A&gt;, <b>Dr. Ö</b></p><p>evt-1</p>", Plain: "Ciao Ada <A>, Dr. Ö\n\nevt-1", Notes: []string{},
+				Title:    "Visita: Dr. Ö", Body: "<p>Ciao Ada &lt;A&gt;, <b>Dr. Ö</b></p><p>evt-1</p>", Plain: "Ciao Ada <A>, Dr. Ö\n\nevt-1",
+				Notes: []string{},
 			},
 		},
 		{
-			name: "a payload that nobody wrote, in another locale", args: []string{"--type", "VISIT_BOOKED", "--payload", file, "--recipient", "CUSTOMER/42", "--channel", "EMAIL", "--locale", "de"},
+			name: "a payload that nobody wrote, in another locale",
+			args: []string{"--type", "VISIT_BOOKED", "--payload", file, "--recipient", "CUSTOMER/42", "--channel", "EMAIL", "--locale", "de"},
 			want: explain.Preview{
 				EventID: "preview", EventType: "VISIT_BOOKED", Recipient: "CUSTOMER/42", Channel: "EMAIL", Locale: "de",
 				Template: notification.Template{EventType: "VISIT_BOOKED", Channel: "*", Locale: "en"},
@@ -60,7 +66,10 @@ func TestTemplatePreview(t *testing.T) {
 			want: explain.Preview{
 				EventID: "evt-1", EventType: "VISIT_BOOKED", Recipient: "CUSTOMER/43", Channel: "SLACK", Locale: "en",
 				Template: notification.Template{EventType: "VISIT_BOOKED", Channel: "*", Locale: "en"}, Title: "Visit", Body: "With Dr. Ö",
-				Notes: []string{"the recipient is not active (recipient), so they would get nothing", "VISIT_BOOKED does not go over SLACK: event_type_channel_routing has no row for it"},
+				Notes: []string{
+					"the recipient is not active (recipient), so they would get nothing",
+					"VISIT_BOOKED does not go over SLACK: event_type_channel_routing has no row for it",
+				},
 			},
 		},
 	}
@@ -85,11 +94,14 @@ func TestTemplatePreviewErrors(t *testing.T) {
 		want, aid string
 	}{
 		{name: "a missing key", args: []string{"--type", "VISIT_BROKEN", "--payload", "-", "--channel", "SMS", "--recipient", "CUSTOMER/42"},
-			want: `template VISIT_BROKEN/SMS/en: body: key "at" is missing`, aid: "next: correct the row of notification_template with event_type VISIT_BROKEN, channel SMS and locale en"},
+			want: `template VISIT_BROKEN/SMS/en: body: key "at" is missing`,
+			aid:  "next: correct the row of notification_template with event_type VISIT_BROKEN, channel SMS and locale en"},
 		{name: "no template", args: []string{"--type", "VISIT_MOVED", "--payload", "-", "--channel", "EMAIL", "--recipient", "CUSTOMER/42"},
 			want: "no template for VISIT_MOVED/EMAIL/it-CH", aid: "next: add a row to notification_template: event_type VISIT_MOVED or *"},
-		{name: "no recipient", args: []string{"--event", "evt-1", "--channel", "SMS", "--recipient", "CUSTOMER/99"}, want: "CUSTOMER/99 is not in the directory", aid: "next: name somebody who has a row in recipient"},
-		{name: "no event", args: []string{"--event", "evt-2", "--channel", "SMS", "--recipient", "CUSTOMER/42"}, want: "event evt-2", aid: "starter event list"},
+		{name: "no recipient", args: []string{"--event", "evt-1", "--channel", "SMS", "--recipient", "CUSTOMER/99"},
+			want: "CUSTOMER/99 is not in the directory", aid: "next: name somebody who has a row in recipient"},
+		{name: "no event", args: []string{"--event", "evt-2", "--channel", "SMS", "--recipient", "CUSTOMER/42"}, want: "event evt-2",
+			aid: "starter event list"},
 	}
 	for _, tt := range tests {
 		got := c.fails(t, failed, tt.want, append([]string{"template", "preview"}, tt.args...)...)

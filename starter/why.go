@@ -32,7 +32,10 @@ starter delivery why explains one decision in detail.`,
 		name: "decisions", none: "nothing was decided about them: no event named them, or it was purged",
 		header: []string{"DECIDED", "EVENT", "TYPE", "CHANNEL", "DECISION", "STATUS", "WHY"},
 		cells: func(d list.RecipientDecision) []string {
-			return []string{terminal.Clock(&d.DecidedAt), d.EventID, terminal.Dash(d.EventType), string(d.Channel), string(d.Decision), string(terminal.Dash(d.Status)), terminal.Dash(d.Reason)}
+			return []string{
+				terminal.Clock(&d.DecidedAt), d.EventID, terminal.Dash(d.EventType), string(d.Channel), string(d.Decision),
+				string(terminal.Dash(d.Status)), terminal.Dash(d.Reason),
+			}
 		},
 		read: func(ctx context.Context, db *db.DB, _ []string, from list.Place) (list.Page[list.RecipientDecision], error) {
 			found, err := list.Reader{Pool: db.Pool}.RecipientDecisions(ctx, filter, from.Limit+1)

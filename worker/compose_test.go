@@ -65,7 +65,8 @@ func TestComposeSettings(t *testing.T) {
 		}
 		if name == "gateway" {
 			var who signin.Settings
-			_, err := config.GatewayFrom(service.Environment, func(r *environment.Reader) { who.Read(r); wiring.New().ReadReceipts(r) }, wiring.New().Read)
+			_, err := config.GatewayFrom(service.Environment, func(r *environment.Reader) { who.Read(r); wiring.New().ReadReceipts(r) },
+				wiring.New().Read)
 			require.NoError(t, err, name)
 			continue
 		}
@@ -112,7 +113,8 @@ func TestComposeReceipts(t *testing.T) {
 	for _, same := range []string{"PUBLIC_URL", "TWILIO_AUTH_TOKEN", "TWILIO_BASE_URL", "HERALD_SECRET"} {
 		require.Equal(t, worker.Environment[same], gateway.Environment[same], same)
 	}
-	require.Contains(t, gateway.Command[len(gateway.Command)-1], "SENDGRID_WEBHOOK_PUBLIC_KEY=$$(wget -q -O - http://sandbox:9090/keys/sendgrid)")
+	require.Contains(t, gateway.Command[len(gateway.Command)-1],
+		"SENDGRID_WEBHOOK_PUBLIC_KEY=$$(wget -q -O - http://sandbox:9090/keys/sendgrid)")
 }
 
 func TestComposeIsPinnedAndLocal(t *testing.T) {

@@ -37,7 +37,9 @@ func parseFlags(args []string) (part, error) {
 	})
 	flags.BoolVar(&p.version, "version", false, "print the version and end")
 	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), "worker runs Herald's workflows and activities. Without flags it serves everything.\nIts settings come from the environment: docs/reference.md lists them.\n\n")
+		fmt.Fprint(flags.Output(),
+			"worker runs Herald's workflows and activities. Without flags it serves everything.\nIts settings come from the environment: "+
+				"docs/reference.md lists them.\n\n")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {

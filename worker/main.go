@@ -132,9 +132,13 @@ func run(ctx context.Context, part part) (err error) {
 		return err
 	}
 	defer p.temporal.Close()
-	p.launcher = &launch.Launcher{Client: p.temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents, Sources: cfg.BySource()}
+	p.launcher = &launch.Launcher{
+		Client: p.temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents, Sources: cfg.BySource(),
+	}
 	acts := p.activities(sources)
-	p.running = &workers{temporal: p.temporal, namespace: options.Namespace, operator: newOperator(p.events, p.launcher), cfg: cfg, part: part, activities: acts}
+	p.running = &workers{
+		temporal: p.temporal, namespace: options.Namespace, operator: newOperator(p.events, p.launcher), cfg: cfg, part: part, activities: acts,
+	}
 	activities.ZeroMetrics(metrics.temporal, part.channels, slices.Collect(maps.Keys(sources)))
 	return p.work(ctx, health.Handler(p.needs(), metrics.page))
 }
@@ -182,7 +186,9 @@ func background(group *errgroup.Group, work func()) {
 }
 
 func (p *process) watched(sources map[string]wiredSource) watched {
-	w := watched{sources: sources, broker: p.broker.Ready, queues: p.broker.Depths, followUps: escalation.On(p.events).FollowUpState, senders: p.senders}
+	w := watched{
+		sources: sources, broker: p.broker.Ready, queues: p.broker.Depths, followUps: escalation.On(p.events).FollowUpState, senders: p.senders,
+	}
 	w.draining = p.draining.read
 	if p.topics != nil {
 		w.topics = p.topics.Ready

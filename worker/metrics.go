@@ -108,13 +108,17 @@ func (w watched) register(meter metric.Meter) error {
 	rejected := gauge("herald_outbox_failed", "Events that could not start, counted up to 100,000.")
 	oldest := gauge("herald_outbox_oldest_pending", "Age of the oldest waiting event; 0: none waits.", metric.WithUnit("s"))
 	followUps := gauge("herald_follow_ups_pending", "Waiting rows of delivery_follow_up, counted up to 100,000.")
-	oldestFollowUp := gauge("herald_follow_ups_oldest_pending", "Age of the oldest waiting row of delivery_follow_up; 0: none waits.", metric.WithUnit("s"))
-	resting := gauge("herald_source_topics_resting", "Topics of a source that take no records: they do not exist, Herald may not write them, or they have no leader.")
+	oldestFollowUp := gauge("herald_follow_ups_oldest_pending", "Age of the oldest waiting row of delivery_follow_up; 0: none waits.",
+		metric.WithUnit("s"))
+	resting := gauge("herald_source_topics_resting",
+		"Topics of a source that take no records: they do not exist, Herald may not write them, or they have no leader.")
 	providers := gauge("herald_provider_resting", "1: this worker does not ask the provider, because it fails or an operator has paused it.")
-	calls, err := meter.Int64ObservableCounter("herald_provider_calls", metric.WithDescription("Calls of a provider by this worker, by outcome."))
+	calls, err := meter.Int64ObservableCounter("herald_provider_calls",
+		metric.WithDescription("Calls of a provider by this worker, by outcome."))
 	failed = append(failed, err)
 	depth := gauge("herald_queue_depth", "Messages in a queue that wait for a consumer.")
-	draining := gauge("herald_draining_workflows", "Open workflows whose last task ran on a worker of an old generation, which gets no more tasks.")
+	draining := gauge("herald_draining_workflows",
+		"Open workflows whose last task ran on a worker of an old generation, which gets no more tasks.")
 	_, err = meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
 		if depths, err := within(ctx, w.queues); err == nil {
@@ -180,7 +184,8 @@ func (w watched) observeProviders(observer metric.Observer, resting metric.Float
 			continue
 		}
 		of := func(provider string) metric.MeasurementOption {
-			return metric.WithAttributes(attribute.String(activities.ChannelLabel, string(name)), attribute.String(activities.ProviderLabel, provider))
+			return metric.WithAttributes(attribute.String(activities.ChannelLabel, string(name)),
+				attribute.String(activities.ProviderLabel, provider))
 		}
 		for provider, rests := range over.OpenCircuits() {
 			observer.ObserveFloat64(resting, number(rests), of(provider))

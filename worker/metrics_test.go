@@ -40,9 +40,15 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 	down := errors.New("connection refused")
 	brokerUp, brokerDown := []string{"herald_broker_up 1"}, []string{"herald_broker_up 0"}
 	kafkaUp, kafkaDown := []string{"herald_kafka_up 1"}, []string{"herald_kafka_up 0"}
-	outbox := []string{"herald_database_up 1", "herald_follow_ups_oldest_pending_seconds 30", "herald_follow_ups_pending 2", "herald_outbox_failed 1", "herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7", "herald_source_topics_resting 0"}
+	outbox := []string{
+		"herald_database_up 1", "herald_follow_ups_oldest_pending_seconds 30", "herald_follow_ups_pending 2", "herald_outbox_failed 1",
+		"herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7", "herald_source_topics_resting 0",
+	}
 	databaseDown := []string{"herald_database_up 0"}
-	orders := []string{`herald_outbox_failed{source="orders"} 0`, `herald_outbox_oldest_pending_seconds{source="orders"} 0`, `herald_outbox_pending{source="orders"} 5`, `herald_source_topics_resting{source="orders"} 2`}
+	orders := []string{
+		`herald_outbox_failed{source="orders"} 0`, `herald_outbox_oldest_pending_seconds{source="orders"} 0`,
+		`herald_outbox_pending{source="orders"} 5`, `herald_source_topics_resting{source="orders"} 2`,
+	}
 	depth := []string{`herald_provider_resting{channel="EMAIL",provider="smtp"} 0`, `herald_queue_depth{queue="q"} 3`}
 	draining := []string{"herald_draining_workflows 2"}
 	tests := []struct {
@@ -114,11 +120,14 @@ func TestMetricsHaveTheActivitiesLabels(t *testing.T) {
 	require.NoError(t, err)
 	for _, activity := range []string{"Send", "GiveUp"} {
 		labelled := m.temporal.WithTags(map[string]string{
-			"activity_type": activity, "task_queue": "herald-email", "delivery_id": "evt-1", activities.ChannelLabel: "EMAIL", activities.OutcomeLabel: "FAILED",
+			"activity_type": activity, "task_queue": "herald-email", "delivery_id": "evt-1", activities.ChannelLabel: "EMAIL",
+			activities.OutcomeLabel: "FAILED",
 		})
 		labelled.Counter(activities.DeliveriesMetric).Inc(1)
 	}
-	m.temporal.WithTags(map[string]string{activities.ChannelLabel: "SMS"}).Timer(activities.ProviderLatencyMetric).Record(70 * time.Millisecond)
+	m.temporal.WithTags(map[string]string{
+		activities.ChannelLabel: "SMS",
+	}).Timer(activities.ProviderLatencyMetric).Record(70 * time.Millisecond)
 
 	all, want := map[string]string{"activity_type": "Send"}, []string{}
 	for _, label := range slices.Sorted(slices.Values(activities.Labels())) {

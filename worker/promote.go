@@ -52,7 +52,8 @@ func (w *workers) requireVersioning(ctx context.Context) error {
 // newer generation is current, or an operator has decided otherwise.
 func (w *workers) promote(ctx context.Context) {
 	if w.cfg.WorkerPromote == config.PromoteManual {
-		slog.Info("WORKER_PROMOTE=manual: a generation that is not current gets tasks after `starter workers promote`", "generation", workflows.CommandVersion)
+		slog.Info("WORKER_PROMOTE=manual: a generation that is not current gets tasks after `starter workers promote`",
+			"generation", workflows.CommandVersion)
 		w.settled.Store(true)
 		return
 	}
@@ -99,13 +100,16 @@ func (w *workers) awaitPolls(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		missing := slices.DeleteFunc(slices.Clone(w.polled), func(polled client.WorkerDeploymentTaskQueueInfo) bool { return slices.Contains(known, polled) })
+		missing := slices.DeleteFunc(slices.Clone(w.polled),
+			func(polled client.WorkerDeploymentTaskQueueInfo) bool { return slices.Contains(known, polled) })
 		if len(missing) == 0 {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the Temporal server does not know yet that workers of generation %d poll %s: it may have reached its limit matching.maxDeployments", workflows.CommandVersion, missing[0].Name)
+			return fmt.Errorf("the Temporal server does not know yet that workers of generation %d poll %s: it may have reached its limit "+
+				"matching.maxDeployments",
+				workflows.CommandVersion, missing[0].Name)
 		case <-time.After(pollInterval):
 		}
 	}

@@ -26,7 +26,10 @@ func TestSettingsOfTheReference(t *testing.T) {
 
 	wired := wiring.New()
 	want := map[string]string{"HERALD_ACTOR": "user@host", "CONSOLE_USER_HEADER": "", "CONSOLE_ORIGIN": "", "CONSOLE_WEB_UI_ORIGIN": ""}
-	structs := []any{&config.Config{}, &config.Histories{}, &kafka.Settings{}, &endpoint.Settings{}, &tracing.Settings{}, &config.Gateway{}, &signin.Settings{}}
+	structs := []any{
+		&config.Config{}, &config.Histories{}, &kafka.Settings{}, &endpoint.Settings{}, &tracing.Settings{}, &config.Gateway{},
+		&signin.Settings{},
+	}
 	for channel, providers := range wired {
 		for _, provider := range providers.All {
 			structs = append(structs, provider.Settings)
@@ -67,7 +70,8 @@ func TestSettingsOfTheReference(t *testing.T) {
 func policySettings(channel notification.Channel, policy config.Policy) map[string]any {
 	settings := map[string]any{"TIMEOUT": policy.Timeout, "OUTAGE": policy.Outage, "RATE_LIMIT": policy.RateLimit}
 	if !channel.BestEffort() {
-		settings["MAX_ATTEMPTS"], settings["RETRY_INTERVAL"], settings["RETRY_COEFFICIENT"] = policy.MaxAttempts, policy.RetryInterval, policy.RetryCoefficient
+		settings["MAX_ATTEMPTS"], settings["RETRY_INTERVAL"], settings["RETRY_COEFFICIENT"] = policy.MaxAttempts, policy.RetryInterval,
+			policy.RetryCoefficient
 	}
 	return settings
 }

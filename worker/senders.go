@@ -28,11 +28,15 @@ const connections = slots + activities.FirstAttempts + activities.BatchSends
 
 // newSenders returns a sender for each channel that is on. For each other channel it returns the
 // reason why it is off; deliveries over it fail with this reason.
-func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker, circuits *limit.Circuits, tokens limit.Tokens, channels []notification.Channel) (senders map[notification.Channel]activities.Sender, why map[notification.Channel]error, err error) {
+func newSenders(
+	wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker, circuits *limit.Circuits, tokens limit.Tokens,
+	channels []notification.Channel,
+) (senders map[notification.Channel]activities.Sender, why map[notification.Channel]error, err error) {
 	senders, why = map[notification.Channel]activities.Sender{}, map[notification.Channel]error{}
 	for _, name := range channels {
 		process := channel.Process{
-			Timeout: cfg.Policies[name].Timeout, Slots: connections, PublicURL: cfg.PublicURL, UnsubscribeURL: unsubscribeURL(cfg, name), Broker: broker,
+			Timeout: cfg.Policies[name].Timeout, Slots: connections, PublicURL: cfg.PublicURL, UnsubscribeURL: unsubscribeURL(cfg, name),
+			Broker: broker,
 		}
 		var limits wiring.Limits
 		if name.LimitsEach() {
@@ -82,7 +86,8 @@ func deliveryPolicies(cfg config.Config) map[notification.Channel]activities.Del
 			TaskQueue: workflows.ChannelQueue(cfg.TaskQueuePrefix, channel),
 			Local:     limitOf(channel, policy) == 0,
 			AttemptPolicy: activities.AttemptPolicy{
-				MaxAttempts: policy.MaxAttempts, FirstRetry: policy.RetryInterval, Coefficient: policy.RetryCoefficient, Outage: policy.Outage, Timeout: policy.Timeout,
+				MaxAttempts: policy.MaxAttempts, FirstRetry: policy.RetryInterval, Coefficient: policy.RetryCoefficient, Outage: policy.Outage,
+				Timeout: policy.Timeout,
 			},
 		}
 	}

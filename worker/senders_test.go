@@ -39,9 +39,11 @@ func TestSenders(t *testing.T) {
 	t.Parallel()
 
 	wired := wiring.New()
-	cfg, err := config.From(workerEnvironment(map[string]string{"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "http://localhost:9090/v1"}), wired.Read)
+	cfg, err := config.From(workerEnvironment(map[string]string{"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "http://localhost:9090/v1"}),
+		wired.Read)
 	require.NoError(t, err)
-	senders, off, err := newSenders(wired, cfg, nil, nil, nil, []notification.Channel{notification.WebSocket, notification.Email, notification.Push})
+	senders, off, err := newSenders(wired, cfg, nil, nil, nil,
+		[]notification.Channel{notification.WebSocket, notification.Email, notification.Push})
 	require.NoError(t, err)
 	require.Contains(t, senders, notification.WebSocket)
 	require.Contains(t, senders, notification.Push)
@@ -83,7 +85,8 @@ func TestConnectionsToAProviderAreKept(t *testing.T) {
 		var sends errgroup.Group
 		for range most {
 			sends.Go(func() error {
-				_, err := senders[notification.Email].Send(t.Context(), notification.Message{DeliveryID: "d-1", To: "ada@example.com", Title: "title", Body: "body"})
+				_, err := senders[notification.Email].Send(t.Context(),
+					notification.Message{DeliveryID: "d-1", To: "ada@example.com", Title: "title", Body: "body"})
 				return err
 			})
 		}
@@ -98,7 +101,9 @@ type oldServer struct {
 	workflowservice.WorkflowServiceClient
 }
 
-func (oldServer) DescribeWorkerDeployment(context.Context, *workflowservice.DescribeWorkerDeploymentRequest, ...grpc.CallOption) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
+func (oldServer) DescribeWorkerDeployment(
+	context.Context, *workflowservice.DescribeWorkerDeploymentRequest, ...grpc.CallOption,
+) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
 	return nil, serviceerror.NewUnimplemented("unknown method DescribeWorkerDeployment")
 }
 

@@ -80,7 +80,9 @@ type adoptedEvents struct {
 }
 
 // ClaimEvents claims events of the source.
-func (e *adoptedEvents) ClaimEvents(ctx context.Context, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error) {
+func (e *adoptedEvents) ClaimEvents(
+	ctx context.Context, owner string, limit int, lease time.Duration,
+) ([]notification.PendingEvent, error) {
 	return e.Store.ClaimEventsOf(ctx, e.source, owner, limit, lease)
 }
 
@@ -144,7 +146,9 @@ func (w *sourcesWiring) wire(ctx context.Context, source relay.Source) (wiredSou
 }
 
 // withRows adds a source's failed rows and resting topics, from Herald's database.
-func (w *sourcesWiring) withRows(name string, read func(context.Context) (notification.OutboxState, error)) func(context.Context) (outboxState, error) {
+func (w *sourcesWiring) withRows(
+	name string, read func(context.Context) (notification.OutboxState, error),
+) func(context.Context) (outboxState, error) {
 	return func(ctx context.Context) (outboxState, error) {
 		state, err := read(ctx)
 		if err != nil {

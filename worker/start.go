@@ -41,7 +41,8 @@ func (p *process) warnOfMistakes(ctx context.Context) {
 	schema, _ := check.Schema(ctx, p.events, migrations.FS)
 	subjects := append([]check.Subject{schema}, check.Sending(p.events, senders)...)
 	if p.part.events {
-		subjects = append(subjects, check.Planning(check.PlanningInput{DB: p.events, Senders: senders, Texts: p.texts(), Since: checkedSince, Sources: p.cfg.Sources})...)
+		subjects = append(subjects,
+			check.Planning(check.PlanningInput{DB: p.events, Senders: senders, Texts: p.texts(), Since: checkedSince, Sources: p.cfg.Sources})...)
 	}
 	result := check.Run(ctx, subjects)
 	if ctx.Err() != nil {

@@ -89,7 +89,8 @@ func (w *workers) run(ctx context.Context) error {
 		}
 		w.running = append(w.running, each)
 	}
-	slog.Info("worker started", "events", w.part.events, "channels", w.part.channels, "task_queue_prefix", w.cfg.TaskQueuePrefix, "generation", workflows.CommandVersion)
+	slog.Info("worker started", "events", w.part.events, "channels", w.part.channels, "task_queue_prefix", w.cfg.TaskQueuePrefix,
+		"generation", workflows.CommandVersion)
 	promoting, stopPromoting := context.WithCancel(ctx)
 	promoted := make(chan struct{})
 	go func() {
@@ -144,8 +145,10 @@ func (w *workers) add(queue string, types []any, options worker.Options) {
 		}
 	}
 	options.DeploymentOptions = worker.DeploymentOptions{
-		UseVersioning:             true,
-		Version:                   worker.WorkerDeploymentVersion{DeploymentName: launch.Deployment(w.namespace, w.cfg.TaskQueuePrefix), BuildID: launch.BuildID(workflows.CommandVersion)},
+		UseVersioning: true,
+		Version: worker.WorkerDeploymentVersion{
+			DeploymentName: launch.Deployment(w.namespace, w.cfg.TaskQueuePrefix), BuildID: launch.BuildID(workflows.CommandVersion),
+		},
 		DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
 	}
 	options.WorkflowTaskPollerBehavior, options.ActivityTaskPollerBehavior = pollers, pollers

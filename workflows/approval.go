@@ -29,7 +29,9 @@ var (
 
 // afterApproval waits until the event is approved, and then plans `in`. If the event is rejected,
 // the result has the outcome REJECTED.
-func afterApproval(ctx workflow.Context, notify NotifyInput, in activities.PlanInput, planned activities.PlanResult) (activities.PlanResult, error) {
+func afterApproval(
+	ctx workflow.Context, notify NotifyInput, in activities.PlanInput, planned activities.PlanResult,
+) (activities.PlanResult, error) {
 	setOutcome(ctx, string(planned.Outcome))
 	for planned.Outcome == notification.AwaitingApproval {
 		answer, err := awaitAnswer(ctx, notify.EventID, planned)
@@ -51,7 +53,8 @@ func afterApproval(ctx workflow.Context, notify NotifyInput, in activities.PlanI
 // operators.
 func awaitAnswer(ctx workflow.Context, eventID string, planned activities.PlanResult) (notification.ApprovalAnswer, error) {
 	until := planned.AskedAt.Add(notification.ApprovalWait)
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%s: it waits for `starter event approve` or `reject`, and is rejected at %s", planned.Problem, notification.InstantText(until)))
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%s: it waits for `starter event approve` or `reject`, and is rejected at %s",
+		planned.Problem, notification.InstantText(until)))
 	signals := workflow.GetSignalChannel(ctx, Approve)
 	warned := false
 	for {
@@ -81,7 +84,8 @@ func awaitAnswer(ctx workflow.Context, eventID string, planned activities.PlanRe
 			}
 		case !workflow.Now(ctx).Before(next) && !warned:
 			warned = true
-			if _, err := execute[any](ctx, warnOptions, acts.WarnApproval, activities.WarnApprovalInput{EventID: eventID, Until: until}); err != nil {
+			if _, err := execute[any](ctx, warnOptions, acts.WarnApproval,
+				activities.WarnApprovalInput{EventID: eventID, Until: until}); err != nil {
 				return "", err
 			}
 		}

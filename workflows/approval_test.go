@@ -29,11 +29,16 @@ func TestNotifyEventWaitsForApproval(t *testing.T) {
 		after   time.Duration             // the time of the signals
 	}{
 		{name: "approved", signals: []any{yes}, stored: []notification.ApprovalAnswer{notification.Approved}, after: time.Hour},
-		{name: "rejected", signals: []any{no}, stored: []notification.ApprovalAnswer{notification.Rejected}, ends: notification.EventRejected, after: time.Hour},
-		{name: "by the emitter, then by another person", signals: []any{yes, yes}, stored: []notification.ApprovalAnswer{"", notification.Approved}, after: time.Hour},
-		{name: "two answers", signals: []any{no, yes}, stored: []notification.ApprovalAnswer{notification.Rejected}, ends: notification.EventRejected, after: time.Hour},
-		{name: "signals without an answer", signals: []any{"yes", workflows.ApproveSignal{Approved: true}, yes}, stored: []notification.ApprovalAnswer{notification.Approved}, after: time.Hour},
-		{name: "after the alert", signals: []any{yes}, stored: []notification.ApprovalAnswer{notification.Approved}, warned: true, after: 6*day + time.Hour},
+		{name: "rejected", signals: []any{no}, stored: []notification.ApprovalAnswer{notification.Rejected}, ends: notification.EventRejected,
+			after: time.Hour},
+		{name: "by the emitter, then by another person", signals: []any{yes, yes},
+			stored: []notification.ApprovalAnswer{"", notification.Approved}, after: time.Hour},
+		{name: "two answers", signals: []any{no, yes}, stored: []notification.ApprovalAnswer{notification.Rejected},
+			ends: notification.EventRejected, after: time.Hour},
+		{name: "signals without an answer", signals: []any{"yes", workflows.ApproveSignal{Approved: true}, yes},
+			stored: []notification.ApprovalAnswer{notification.Approved}, after: time.Hour},
+		{name: "after the alert", signals: []any{yes}, stored: []notification.ApprovalAnswer{notification.Approved}, warned: true,
+			after: 6*day + time.Hour},
 		{name: "no answer", stored: []notification.ApprovalAnswer{notification.Rejected}, warned: true, ends: notification.EventRejected},
 	}
 	for _, tt := range tests {
@@ -48,7 +53,8 @@ func TestNotifyEventWaitsForApproval(t *testing.T) {
 				env.plans(notification.Cursor{}, onlyPage(batch(1)))
 			}
 			var at []time.Duration
-			env.OnActivity(acts.AnswerApproval, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.AnswerApprovalInput) (notification.ApprovalAnswer, error) {
+			env.OnActivity(acts.AnswerApproval, mock.Anything,
+				mock.Anything).Return(func(_ context.Context, in activities.AnswerApprovalInput) (notification.ApprovalAnswer, error) {
 				at = append(at, env.Now().Sub(start))
 				require.NotEmpty(t, in.By)
 				return tt.stored[len(at)-1], nil

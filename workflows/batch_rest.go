@@ -49,7 +49,9 @@ func (b batchRest) showOne(ctx workflow.Context, d notification.FailedDelivery) 
 func (b batchRest) deliverLeft(ctx workflow.Context) (count int, err error) {
 	workflow.SetCurrentDetails(ctx, "the batch is sent; each delivery that failed temporarily or waits has a workflow")
 	part := b.in.part()
-	for look := (activities.NextInput{EventID: b.in.EventID, Lane: part.Lane, After: b.in.IDs.First - 1, Last: b.in.IDs.Last, Pending: true}); ; {
+	for look := (activities.NextInput{
+		EventID: b.in.EventID, Lane: part.Lane, After: b.in.IDs.First - 1, Last: b.in.IDs.Last, Pending: true,
+	}); ; {
 		next, err := execute[activities.NextResult](ctx, listOptions, acts.NextDeliveries, look)
 		if err != nil || next.Last == 0 {
 			return count, err

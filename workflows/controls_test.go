@@ -25,36 +25,43 @@ func controlledWorkflows() []controlled {
 		env.tells(workflows.DigestEnded{Status: notification.Sent}, items(1)...)
 	}
 	return []controlled{
-		{name: "a delivery that waits", signalled: time.Hour, otherwise: night, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
-			env.row.until = env.Now().Add(night)
-			return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(sent)
-		}},
-		{name: "a delivery in quiet hours", signalled: 90 * time.Minute, otherwise: night, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
-			env.row.until = env.Now().Add(time.Hour)
-			return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(append(untils(env.Now(), hours(8)), sent)...)
-		}},
-		{name: "a delivery between attempts", signalled: 10 * time.Second, otherwise: 30 * time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
-			return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(outage, sent)
-		}},
-		{name: "a delivery whose first attempt failed in a batch", signalled: 10 * time.Second, otherwise: 30 * time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
-			env.row.until = env.Now().Add(30 * time.Second)
-			return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(sent)
-		}},
-		{name: "a digest that collects", signalled: time.Minute, otherwise: window, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
-			sendsTo(env)
-			env.sendsDigest(listed(1))
-			return workflows.Digest, digestInput(), env.seals(sealed(1))
-		}},
-		{name: "a digest in quiet hours", signalled: time.Hour, otherwise: night, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
-			sendsTo(env)
-			env.sendsDigest(listed(1))
-			return workflows.Digest, digestInput(), env.seals(quietUntil(env.Now().Add(night)), sealed(1))
-		}},
-		{name: "a digest between attempts", signalled: window + 10*time.Second, otherwise: window + 30*time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
-			sendsTo(env)
-			env.seals(sealed(1))
-			return workflows.Digest, digestInput(), env.sendsDigest(digestAnswer{err: outage.err}, listed(1))
-		}},
+		{name: "a delivery that waits", signalled: time.Hour,
+			otherwise: night, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
+				env.row.until = env.Now().Add(night)
+				return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(sent)
+			}},
+		{name: "a delivery in quiet hours", signalled: 90 * time.Minute,
+			otherwise: night, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
+				env.row.until = env.Now().Add(time.Hour)
+				return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(append(untils(env.Now(), hours(8)), sent)...)
+			}},
+		{name: "a delivery between attempts", signalled: 10 * time.Second,
+			otherwise: 30 * time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
+				return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(outage, sent)
+			}},
+		{name: "a delivery whose first attempt failed in a batch", signalled: 10 * time.Second,
+			otherwise: 30 * time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
+				env.row.until = env.Now().Add(30 * time.Second)
+				return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(sent)
+			}},
+		{name: "a digest that collects", signalled: time.Minute,
+			otherwise: window, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
+				sendsTo(env)
+				env.sendsDigest(listed(1))
+				return workflows.Digest, digestInput(), env.seals(sealed(1))
+			}},
+		{name: "a digest in quiet hours", signalled: time.Hour,
+			otherwise: night, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
+				sendsTo(env)
+				env.sendsDigest(listed(1))
+				return workflows.Digest, digestInput(), env.seals(quietUntil(env.Now().Add(night)), sealed(1))
+			}},
+		{name: "a digest between attempts", signalled: window + 10*time.Second,
+			otherwise: window + 30*time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
+				sendsTo(env)
+				env.seals(sealed(1))
+				return workflows.Digest, digestInput(), env.sendsDigest(digestAnswer{err: outage.err}, listed(1))
+			}},
 	}
 }
 
@@ -73,8 +80,10 @@ func TestControls(t *testing.T) {
 	}{
 		{name: "send now", signal: workflows.SendNow, argument: func(time.Time) any { return nil }, hastens: true},
 		{name: "send now, with an argument", signal: workflows.SendNow, argument: func(time.Time) any { return "tomorrow" }, hastens: true},
-		{name: "reschedule", signal: workflows.Reschedule, argument: func(start time.Time) any { return start.Add(2 * time.Hour) }, moves: 2 * time.Hour},
-		{name: "reschedule to a late hour", signal: workflows.Reschedule, argument: func(start time.Time) any { return start.Add(20 * time.Hour) }, moves: 20 * time.Hour},
+		{name: "reschedule", signal: workflows.Reschedule, argument: func(start time.Time) any { return start.Add(2 * time.Hour) },
+			moves: 2 * time.Hour},
+		{name: "reschedule to a late hour", signal: workflows.Reschedule,
+			argument: func(start time.Time) any { return start.Add(20 * time.Hour) }, moves: 20 * time.Hour},
 		{name: "reschedule to the past", signal: workflows.Reschedule, argument: func(start time.Time) any { return start.Add(-time.Hour) }},
 		{name: "reschedule to a text", signal: workflows.Reschedule, argument: func(time.Time) any { return "tomorrow" }, moves: ignored},
 		{name: "reschedule without an argument", signal: workflows.Reschedule, argument: func(time.Time) any { return nil }, moves: ignored},

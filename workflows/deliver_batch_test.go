@@ -44,11 +44,15 @@ func TestDeliverBatchShowsFailedDeliveries(t *testing.T) {
 	}
 	env.sendsBatch(activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 97, Failed: 3}})
 	d := batch(2).Deliveries
-	first, second := notification.FailedDelivery{Delivery: d[0], Reason: "sendgrid refused: 400"}, notification.FailedDelivery{Delivery: d[1], Reason: "too large"}
+	first, second := notification.FailedDelivery{Delivery: d[0], Reason: "sendgrid refused: 400"},
+		notification.FailedDelivery{Delivery: d[1], Reason: "too large"}
 	in := activities.ClaimFailedInput{Part: partOf(mails, 1)}
-	env.OnActivity(acts.ClaimFailed, mock.Anything, in).Return(activities.ClaimFailedResult{Failed: []notification.FailedDelivery{first}, Next: 5}, nil).Once()
+	env.OnActivity(acts.ClaimFailed, mock.Anything, in).Return(activities.ClaimFailedResult{
+		Failed: []notification.FailedDelivery{first}, Next: 5,
+	}, nil).Once()
 	in.IDs.First = 5
-	env.OnActivity(acts.ClaimFailed, mock.Anything, in).Return(activities.ClaimFailedResult{Failed: []notification.FailedDelivery{second}}, nil).Once()
+	env.OnActivity(acts.ClaimFailed, mock.Anything, in).Return(activities.ClaimFailedResult{Failed: []notification.FailedDelivery{second}},
+		nil).Once()
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
@@ -58,7 +62,8 @@ func TestDeliverBatchShowsFailedDeliveries(t *testing.T) {
 		want = append(want, workflows.DeliverInput{DeliveryID: f.DeliveryID, Channel: f.Channel, Policy: policy(f.Channel), Failed: f.Reason})
 	}
 	require.ElementsMatch(t, want, env.deliveries.started)
-	require.ElementsMatch(t, []any{"RESTAURANT_USER/1", "RESTAURANT_USER/2"}, []any{env.deliveries.found[0]["HeraldRecipient"], env.deliveries.found[1]["HeraldRecipient"]})
+	require.ElementsMatch(t, []any{"RESTAURANT_USER/1", "RESTAURANT_USER/2"},
+		[]any{env.deliveries.found[0]["HeraldRecipient"], env.deliveries.found[1]["HeraldRecipient"]})
 }
 
 // The workflow of a delivery that failed in a batch only ends: like the workflow of a delivery that
@@ -68,7 +73,8 @@ func TestDeliverNotificationThatFailedInABatch(t *testing.T) {
 
 	for channel, failure := range map[notification.Channel]string{notification.Email: workflows.DeliveryFailed, notification.Slack: ""} {
 		env := newEnv(t)
-		env.ExecuteWorkflow(workflows.DeliverNotification, workflows.DeliverInput{DeliveryID: "evt-1-staff1-EMAIL", Channel: channel, Policy: local(channel), Failed: "refused: 400"})
+		env.ExecuteWorkflow(workflows.DeliverNotification,
+			workflows.DeliverInput{DeliveryID: "evt-1-staff1-EMAIL", Channel: channel, Policy: local(channel), Failed: "refused: 400"})
 		env.requireFailure(t, failure)
 		env.requireOutcome(t, "FAILED")
 	}
@@ -164,11 +170,15 @@ func TestDeliverBatchRecordsBeforeItContinues(t *testing.T) {
 	env := newEnv(t)
 	unrecorded := []notification.AttemptResult{{DeliveryID: "evt-1-staff1-EMAIL", Number: 1, Outcome: notification.OutcomeSent}}
 	recorded := time.Time{}
-	env.OnActivity(acts.SendBatch, mock.Anything, sendBatchInput).Return(activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 1}, More: true, Unrecorded: unrecorded}, nil).Once()
+	env.OnActivity(acts.SendBatch, mock.Anything, sendBatchInput).Return(activities.SendBatchResult{
+		BatchProgress: activities.BatchProgress{Sent: 1}, More: true, Unrecorded: unrecorded,
+	}, nil).Once()
 	in := activities.RecordBatchInput{Channel: notification.Email, Results: unrecorded}
 	env.OnActivity(acts.RecordBatch, mock.Anything, in).Return(panicky.err).Times(3)
 	env.OnActivity(acts.RecordBatch, mock.Anything, in).Return(nil).Once().Run(func(mock.Arguments) { recorded = env.Now() })
-	env.OnActivity(acts.SendBatch, mock.Anything, sendBatchInput).Return(activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 99}}, nil).Once().Run(func(mock.Arguments) {
+	env.OnActivity(acts.SendBatch, mock.Anything, sendBatchInput).Return(activities.SendBatchResult{
+		BatchProgress: activities.BatchProgress{Sent: 99},
+	}, nil).Once().Run(func(mock.Arguments) {
 		require.False(t, recorded.IsZero())
 	})
 	env.claims()
@@ -187,8 +197,11 @@ func TestDeliverBatchCancelled(t *testing.T) {
 	unrecorded := []notification.AttemptResult{{DeliveryID: "evt-1-staff1-EMAIL", Number: 1, Outcome: notification.OutcomeSent}}
 	env := newEnv(t)
 	env.sendsBatch(activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 1}, More: true, Unrecorded: unrecorded})
-	env.OnActivity(acts.RecordBatch, mock.Anything, mock.Anything).Return(panicky.err).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
-	env.OnActivity(acts.RecordBatch, mock.Anything, activities.RecordBatchInput{Channel: notification.Email, Results: unrecorded}).Return(nil).Once()
+	env.OnActivity(acts.RecordBatch, mock.Anything, mock.Anything).Return(panicky.err).Once().Run(func(mock.Arguments) {
+		env.CancelWorkflow()
+	})
+	env.OnActivity(acts.RecordBatch, mock.Anything,
+		activities.RecordBatchInput{Channel: notification.Email, Results: unrecorded}).Return(nil).Once()
 	env.cancelsUnsent(partOf(mails, 1))
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))

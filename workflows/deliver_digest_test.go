@@ -22,7 +22,8 @@ var waitsInDigest = activities.JoinResult{Status: notification.Pending, DigestID
 
 // inDigest returns the input of a delivery whose row says that its digest sends it.
 func (e *environment) inDigest(channel notification.Channel) workflows.DeliverInput {
-	e.OnActivity(acts.Send, mock.Anything, sendInput(channel)).Return(activities.SendResult{Status: notification.Pending, InDigest: true}, nil).Once()
+	e.OnActivity(acts.Send, mock.Anything, sendInput(channel)).Return(activities.SendResult{Status: notification.Pending, InDigest: true},
+		nil).Once()
 	return deliverInput(channel)
 }
 
@@ -50,15 +51,21 @@ func TestDeliverInDigest(t *testing.T) {
 		failure string
 	}{
 		{name: "sent", channel: notification.Email, ended: workflows.DigestEnded{Status: sent}, want: result(sent, "")},
-		{name: "failed", channel: notification.Email, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: failed, want: result(failed, refusal), failure: workflows.DeliveryFailed},
-		{name: "failed on a best-effort channel", channel: notification.Slack, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: failed, want: result(failed, refusal)},
-		{name: "failed, but an earlier attempt was delivered", channel: notification.SMS, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: notification.Delivered, want: result(notification.Delivered, "")},
-		{name: "dropped", channel: notification.Email, ended: workflows.DigestEnded{Status: cancelled, Reason: quiet}, gaveUp: cancelled, want: result(cancelled, quiet)},
+		{name: "failed", channel: notification.Email, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: failed,
+			want: result(failed, refusal), failure: workflows.DeliveryFailed},
+		{name: "failed on a best-effort channel", channel: notification.Slack, ended: workflows.DigestEnded{Status: failed, Reason: refusal},
+			gaveUp: failed, want: result(failed, refusal)},
+		{name: "failed, but an earlier attempt was delivered", channel: notification.SMS,
+			ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: notification.Delivered, want: result(notification.Delivered, "")},
+		{name: "dropped", channel: notification.Email, ended: workflows.DigestEnded{Status: cancelled, Reason: quiet}, gaveUp: cancelled,
+			want: result(cancelled, quiet)},
 		{name: "sent before", channel: notification.Email, before: sent, want: result(sent, "")},
 		{name: "delivered before", channel: notification.Email, before: notification.Delivered, want: result(notification.Delivered, "")},
 		{name: "cancelled before", channel: notification.Email, before: cancelled, want: result(cancelled, "")},
-		{name: "failed before", channel: notification.Email, problem: before, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: failed, want: result(failed, refusal), failure: workflows.DeliveryFailed},
-		{name: "all cancelled, but sent by an earlier attempt", channel: notification.Email, ended: workflows.DigestEnded{Status: cancelled}, gaveUp: sent, want: result(sent, "")},
+		{name: "failed before", channel: notification.Email, problem: before, ended: workflows.DigestEnded{Status: failed, Reason: refusal},
+			gaveUp: failed, want: result(failed, refusal), failure: workflows.DeliveryFailed},
+		{name: "all cancelled, but sent by an earlier attempt", channel: notification.Email, ended: workflows.DigestEnded{Status: cancelled},
+			gaveUp: sent, want: result(sent, "")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,7 +111,8 @@ func TestDeliverInDigestThatIsSilent(t *testing.T) {
 	env := newEnv(t)
 	var calls []time.Duration
 	start := env.Now()
-	env.OnActivity(acts.JoinDigest, mock.Anything, mock.Anything).Return(func(context.Context, activities.JoinInput) (activities.JoinResult, error) {
+	env.OnActivity(acts.JoinDigest, mock.Anything,
+		mock.Anything).Return(func(context.Context, activities.JoinInput) (activities.JoinResult, error) {
 		calls = append(calls, env.Now().Sub(start))
 		if len(calls) == 8 {
 			return activities.JoinResult{Status: notification.Sent}, nil

@@ -40,7 +40,8 @@ const DeliveryFailed = "DeliveryFailed"
 var (
 	recordOptions     = eventOptions(20*time.Second, "record the outcome")
 	rescheduleOptions = eventOptions(20*time.Second, "store the time that an operator orders")
-	reopenOptions     = awaited(eventOptions(30*time.Second, "plan the delivery again")) // awaited: it must not reopen the row after a cancellation was recorded
+	// awaited: it must not reopen the row after a cancellation was recorded
+	reopenOptions = awaited(eventOptions(30*time.Second, "plan the delivery again"))
 )
 
 // DeliverNotification sends one delivery over one channel. It is a loop over the delivery's row: each
@@ -134,12 +135,14 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 
 // reschedule stores an operator's order in the delivery's row, and returns what the row says then.
 func reschedule(ctx workflow.Context, in DeliverInput, ordered order) (activities.SendResult, error) {
-	return execute[activities.SendResult](ctx, rescheduleOptions, acts.Reschedule, activities.RescheduleInput{DeliveryID: in.DeliveryID, Until: ordered.until})
+	return execute[activities.SendResult](ctx, rescheduleOptions, acts.Reschedule,
+		activities.RescheduleInput{DeliveryID: in.DeliveryID, Until: ordered.until})
 }
 
 // reopen plans the delivery again for a new run.
 func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, error) {
-	return execute[activities.ReopenResult](ctx, reopenOptions, acts.ReopenDelivery, activities.ReopenInput{DeliveryID: in.DeliveryID, Again: in.Again})
+	return execute[activities.ReopenResult](ctx, reopenOptions, acts.ReopenDelivery,
+		activities.ReopenInput{DeliveryID: in.DeliveryID, Again: in.Again})
 }
 
 // send runs the attempts. The activity counts them, because an attempt that died with its worker is

@@ -27,7 +27,9 @@ var (
 	outage  = answer{err: temporal.NewApplicationError("sendgrid gave no clear answer: 503", string(notification.Ambiguous))}
 	refused = answer{err: temporal.NewNonRetryableApplicationError("sendgrid refused: 400", string(notification.Refused), nil)}
 	used    = answer{err: temporal.NewNonRetryableApplicationError("sendgrid gave no clear answer: 503", activities.AttemptsExhausted, nil)}
-	off     = answer{err: temporal.NewNonRetryableApplicationError("EMAIL is not configured on this worker", activities.ChannelNotConfigured, nil)}
+	off     = answer{
+		err: temporal.NewNonRetryableApplicationError("EMAIL is not configured on this worker", activities.ChannelNotConfigured, nil),
+	}
 	noText  = answer{err: temporal.NewNonRetryableApplicationError("template order/EMAIL/en: name is missing", activities.NoText, nil)}
 	noRow   = answer{err: temporal.NewNonRetryableApplicationError("no such delivery in notification", activities.NoSuchRow, nil)}
 	panicky = answer{err: errors.New("database out of reach")}
@@ -51,21 +53,35 @@ func TestDeliverNotification(t *testing.T) {
 		failure string // type; empty: the workflow completes
 	}{
 		{name: "accepted", channel: notification.Email, answers: []answer{sent}, want: result(notification.Sent, "")},
-		{name: "accepted after an outage", channel: notification.Email, answers: []answer{outage, outage, sent}, want: result(notification.Sent, "")},
-		{name: "accepted after failures of Herald", channel: notification.Email, answers: []answer{panicky, panicky, panicky, panicky, sent}, want: result(notification.Sent, "")},
-		{name: "attempts used up", channel: notification.Email, answers: []answer{outage, outage, used}, gaveUp: notification.Failed, want: result(notification.Failed, unclear), failure: workflows.DeliveryFailed},
-		{name: "refused at once", channel: notification.SMS, answers: []answer{refused}, gaveUp: notification.Failed, want: result(notification.Failed, clear), failure: workflows.DeliveryFailed},
-		{name: "refused, but a receipt confirms delivery", channel: notification.SMS, answers: []answer{refused}, gaveUp: notification.Delivered, want: result(notification.Delivered, "")},
-		{name: "refused, but cancelled meanwhile", channel: notification.SMS, answers: []answer{refused}, gaveUp: notification.Cancelled, want: result(notification.Cancelled, clear)},
-		{name: "channel is off", channel: notification.Email, answers: []answer{off}, gaveUp: notification.Failed, want: result(notification.Failed, message(off.err)), failure: workflows.DeliveryFailed},
-		{name: "no answer", channel: notification.Email, answers: []answer{{err: temporal.NewTimeoutError(0, nil)}}, gaveUp: notification.Failed, want: result(notification.Failed, "no answer"), failure: workflows.DeliveryFailed},
-		{name: "no text", channel: notification.Email, answers: []answer{noText}, gaveUp: notification.Failed, want: result(notification.Failed, message(noText.err)), failure: workflows.DeliveryFailed},
-		{name: "refused on a best-effort channel", channel: notification.Slack, answers: []answer{refused}, gaveUp: notification.Failed, want: result(notification.Failed, clear)},
-		{name: "attempts used up on a best-effort channel", channel: notification.WebSocket, answers: []answer{used}, gaveUp: notification.Failed, want: result(notification.Failed, unclear)},
+		{name: "accepted after an outage", channel: notification.Email, answers: []answer{outage, outage, sent},
+			want: result(notification.Sent, "")},
+		{name: "accepted after failures of Herald", channel: notification.Email, answers: []answer{panicky, panicky, panicky, panicky, sent},
+			want: result(notification.Sent, "")},
+		{name: "attempts used up", channel: notification.Email, answers: []answer{outage, outage, used}, gaveUp: notification.Failed,
+			want: result(notification.Failed, unclear), failure: workflows.DeliveryFailed},
+		{name: "refused at once", channel: notification.SMS, answers: []answer{refused}, gaveUp: notification.Failed,
+			want: result(notification.Failed, clear), failure: workflows.DeliveryFailed},
+		{name: "refused, but a receipt confirms delivery", channel: notification.SMS, answers: []answer{refused}, gaveUp: notification.Delivered,
+			want: result(notification.Delivered, "")},
+		{name: "refused, but cancelled meanwhile", channel: notification.SMS, answers: []answer{refused}, gaveUp: notification.Cancelled,
+			want: result(notification.Cancelled, clear)},
+		{name: "channel is off", channel: notification.Email, answers: []answer{off}, gaveUp: notification.Failed,
+			want: result(notification.Failed, message(off.err)), failure: workflows.DeliveryFailed},
+		{name: "no answer", channel: notification.Email, answers: []answer{{err: temporal.NewTimeoutError(0, nil)}}, gaveUp: notification.Failed,
+			want: result(notification.Failed, "no answer"), failure: workflows.DeliveryFailed},
+		{name: "no text", channel: notification.Email, answers: []answer{noText}, gaveUp: notification.Failed,
+			want: result(notification.Failed, message(noText.err)), failure: workflows.DeliveryFailed},
+		{name: "refused on a best-effort channel", channel: notification.Slack, answers: []answer{refused}, gaveUp: notification.Failed,
+			want: result(notification.Failed, clear)},
+		{name: "attempts used up on a best-effort channel", channel: notification.WebSocket, answers: []answer{used},
+			gaveUp: notification.Failed, want: result(notification.Failed, unclear)},
 		{name: "sent before", channel: notification.Email, answers: []answer{found(notification.Sent)}, want: result(notification.Sent, "")},
-		{name: "delivered before", channel: notification.Email, answers: []answer{found(notification.Delivered)}, want: result(notification.Delivered, "")},
-		{name: "cancelled before", channel: notification.Email, answers: []answer{found(notification.Cancelled)}, want: result(notification.Cancelled, "")},
-		{name: "no row", channel: notification.Email, answers: []answer{noRow}, lost: noRow.err, want: result("", message(noRow.err)), failure: activities.NoSuchRow},
+		{name: "delivered before", channel: notification.Email, answers: []answer{found(notification.Delivered)},
+			want: result(notification.Delivered, "")},
+		{name: "cancelled before", channel: notification.Email, answers: []answer{found(notification.Cancelled)},
+			want: result(notification.Cancelled, "")},
+		{name: "no row", channel: notification.Email, answers: []answer{noRow}, lost: noRow.err, want: result("", message(noRow.err)),
+			failure: activities.NoSuchRow},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -137,7 +153,9 @@ func TestDigestNamesItsProvider(t *testing.T) {
 func TestDeliverNotificationRecordsLater(t *testing.T) {
 	t.Parallel()
 
-	unrecorded := notification.AttemptResult{DeliveryID: deliveryID, Number: 1, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "p1"}
+	unrecorded := notification.AttemptResult{
+		DeliveryID: deliveryID, Number: 1, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "p1",
+	}
 	accepted := answer{result: activities.SendResult{Status: notification.Sent, Unrecorded: &unrecorded}}
 	for _, in := range []workflows.DeliverInput{deliverInput(notification.Email), localInput(notification.Email)} {
 		for _, cancelled := range []bool{false, true} {
@@ -165,7 +183,8 @@ func TestDeliverNotificationIntervals(t *testing.T) {
 	t.Parallel()
 
 	busy := func(delay time.Duration) answer {
-		return answer{err: temporal.NewApplicationErrorWithOptions("twilio is busy: 429", string(notification.Busy), temporal.ApplicationErrorOptions{NextRetryDelay: delay})}
+		return answer{err: temporal.NewApplicationErrorWithOptions("twilio is busy: 429", string(notification.Busy),
+			temporal.ApplicationErrorOptions{NextRetryDelay: delay})}
 	}
 	tests := []struct {
 		name    string
@@ -173,10 +192,14 @@ func TestDeliverNotificationIntervals(t *testing.T) {
 		answers []answer
 		want    []time.Duration // before each further attempt
 	}{
-		{name: "lost attempts", answers: []answer{outage, outage, outage, sent}, want: []time.Duration{30 * time.Second, 30 * time.Second, 30 * time.Second}},
-		{name: "first interval of the policy", policy: 5 * time.Second, answers: []answer{outage, outage, sent}, want: []time.Duration{5 * time.Second, 5 * time.Second}},
-		{name: "intervals from the provider", answers: []answer{busy(7 * time.Second), busy(11 * time.Minute), sent}, want: []time.Duration{7 * time.Second, 11 * time.Minute}},
-		{name: "a lost attempt after waits", answers: []answer{busy(7 * time.Second), busy(7 * time.Second), outage, sent}, want: []time.Duration{7 * time.Second, 7 * time.Second, 30 * time.Second}},
+		{name: "lost attempts", answers: []answer{outage, outage, outage, sent},
+			want: []time.Duration{30 * time.Second, 30 * time.Second, 30 * time.Second}},
+		{name: "first interval of the policy", policy: 5 * time.Second, answers: []answer{outage, outage, sent},
+			want: []time.Duration{5 * time.Second, 5 * time.Second}},
+		{name: "intervals from the provider", answers: []answer{busy(7 * time.Second), busy(11 * time.Minute), sent},
+			want: []time.Duration{7 * time.Second, 11 * time.Minute}},
+		{name: "a lost attempt after waits", answers: []answer{busy(7 * time.Second), busy(7 * time.Second), outage, sent},
+			want: []time.Duration{7 * time.Second, 7 * time.Second, 30 * time.Second}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -253,7 +276,8 @@ func TestRetriedDelivery(t *testing.T) {
 		{name: "sent", answers: []answer{sent}, want: result(notification.Sent, "")},
 		{name: "sent once more", again: true, answers: []answer{sent}, want: result(notification.Sent, "")},
 		{name: "sent after an outage", answers: []answer{panicky, outage, sent}, want: result(notification.Sent, "")},
-		{name: "failed again", answers: []answer{outage, used}, want: result(notification.Failed, message(used.err)), failure: workflows.DeliveryFailed},
+		{name: "failed again", answers: []answer{outage, used}, want: result(notification.Failed, message(used.err)),
+			failure: workflows.DeliveryFailed},
 		{name: "sent meanwhile", ended: notification.Sent, want: result(notification.Sent, "")},
 		{name: "delivered meanwhile", ended: notification.Delivered, want: result(notification.Delivered, "")},
 		{name: "not planned", problem: noText.err, want: result(notification.Failed, message(noText.err)), failure: workflows.DeliveryFailed},
@@ -266,7 +290,8 @@ func TestRetriedDelivery(t *testing.T) {
 			today := policy(notification.Email)
 			today.MaxAttempts = 7
 			env.reopens(tt.again).Return(activities.ReopenResult{}, panicky.err)
-			env.reopens(tt.again).Return(activities.ReopenResult{Status: cmp.Or(tt.ended, notification.Pending), AttemptsBefore: 3, Policy: today}, tt.problem)
+			env.reopens(tt.again).Return(activities.ReopenResult{Status: cmp.Or(tt.ended, notification.Pending), AttemptsBefore: 3, Policy: today},
+				tt.problem)
 			want := sendInput(notification.Email)
 			want.MaxAttempts, want.AttemptsBefore, want.Ordered, want.Again = 7, 3, true, tt.again
 			env.sends(want, tt.answers...)

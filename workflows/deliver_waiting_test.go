@@ -32,18 +32,30 @@ func TestDeliverNotificationWaits(t *testing.T) {
 	}{
 		{name: "no wait", last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
 		{name: "after a delay", delay: 8 * time.Hour, last: sent, want: hours(8), judged: []bool{true}, result: result(notification.Sent, "")},
-		{name: "a delay that ended before the start", delay: -time.Hour, last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
-		{name: "the delay ends in quiet hours", delay: time.Hour, quietly: hours(9), last: sent, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Sent, "")},
-		{name: "quiet hours three times", delay: time.Hour, quietly: hours(9, 33, 57), last: sent, want: hours(1, 9, 33, 57), judged: []bool{true, true, true, true}, result: result(notification.Sent, "")},
-		{name: "quiet hours over by Temporal's clock", delay: 2 * time.Hour, quietly: hours(1), last: sent, want: []time.Duration{2 * time.Hour, 2*time.Hour + time.Second}, judged: []bool{true, true}, result: result(notification.Sent, "")},
-		{name: "dropped", delay: time.Hour, last: quiet, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "QUIET_HOURS")},
-		{name: "deferred, then dropped", delay: time.Hour, quietly: hours(9), last: quiet, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "QUIET_HOURS")},
-		{name: "opted out meanwhile", delay: time.Hour, last: optedOut, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
-		{name: "opted out of a backlog", last: optedOut, want: hours(0), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
-		{name: "attempted in a batch, due", delay: -time.Hour, last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
-		{name: "attempted in a batch, not due yet", delay: time.Hour, last: sent, want: hours(1), judged: []bool{true}, result: result(notification.Sent, "")},
-		{name: "attempted in a batch, second attempt fails", delay: time.Hour, outages: 1, last: sent, want: []time.Duration{time.Hour, time.Hour + 30*time.Second}, judged: []bool{true, true}, result: result(notification.Sent, "")},
-		{name: "deferred, then opted out", delay: time.Hour, quietly: hours(9), last: optedOut, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "USER_DISABLED")},
+		{name: "a delay that ended before the start", delay: -time.Hour, last: sent, want: hours(0), judged: []bool{true},
+			result: result(notification.Sent, "")},
+		{name: "the delay ends in quiet hours", delay: time.Hour, quietly: hours(9), last: sent, want: hours(1, 9), judged: []bool{true, true},
+			result: result(notification.Sent, "")},
+		{name: "quiet hours three times", delay: time.Hour, quietly: hours(9, 33, 57), last: sent, want: hours(1, 9, 33, 57),
+			judged: []bool{true, true, true, true}, result: result(notification.Sent, "")},
+		{name: "quiet hours over by Temporal's clock", delay: 2 * time.Hour, quietly: hours(1), last: sent,
+			want: []time.Duration{2 * time.Hour, 2*time.Hour + time.Second}, judged: []bool{true, true}, result: result(notification.Sent, "")},
+		{name: "dropped", delay: time.Hour, last: quiet, want: hours(1), judged: []bool{true},
+			result: result(notification.Cancelled, "QUIET_HOURS")},
+		{name: "deferred, then dropped", delay: time.Hour, quietly: hours(9), last: quiet, want: hours(1, 9), judged: []bool{true, true},
+			result: result(notification.Cancelled, "QUIET_HOURS")},
+		{name: "opted out meanwhile", delay: time.Hour, last: optedOut, want: hours(1), judged: []bool{true},
+			result: result(notification.Cancelled, "USER_DISABLED")},
+		{name: "opted out of a backlog", last: optedOut, want: hours(0), judged: []bool{true},
+			result: result(notification.Cancelled, "USER_DISABLED")},
+		{name: "attempted in a batch, due", delay: -time.Hour, last: sent, want: hours(0), judged: []bool{true},
+			result: result(notification.Sent, "")},
+		{name: "attempted in a batch, not due yet", delay: time.Hour, last: sent, want: hours(1), judged: []bool{true},
+			result: result(notification.Sent, "")},
+		{name: "attempted in a batch, second attempt fails", delay: time.Hour, outages: 1, last: sent,
+			want: []time.Duration{time.Hour, time.Hour + 30*time.Second}, judged: []bool{true, true}, result: result(notification.Sent, "")},
+		{name: "deferred, then opted out", delay: time.Hour, quietly: hours(9), last: optedOut, want: hours(1, 9), judged: []bool{true, true},
+			result: result(notification.Cancelled, "USER_DISABLED")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,7 +179,8 @@ func (e *environment) answersInTurn(answers ...answer) *sendCalls {
 
 // reschedules plays Reschedule.
 func (e *environment) reschedules() {
-	e.OnActivity(acts.Reschedule, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.RescheduleInput) (activities.SendResult, error) {
+	e.OnActivity(acts.Reschedule, mock.Anything,
+		mock.Anything).Return(func(_ context.Context, in activities.RescheduleInput) (activities.SendResult, error) {
 		e.row = row{until: in.Until, why: notification.InstantText(in.Until) + ": " + notification.WaitOperator, now: in.Until.IsZero()}
 		return e.row.next(e.Now()), nil
 	}).Maybe()
@@ -326,7 +339,9 @@ func TestDeliverNotificationCancelled(t *testing.T) {
 				env.RegisterDelayedCallback(env.CancelWorkflow, tt.when)
 				env.answersInTurn(tt.sends...)
 			} else {
-				env.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(outage.result, outage.err).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
+				env.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(outage.result, outage.err).Once().Run(func(mock.Arguments) {
+					env.CancelWorkflow()
+				})
 			}
 			env.cancels(cmp.Or(tt.ends, notification.Cancelled))
 
@@ -343,7 +358,11 @@ func TestDeliverNotificationCancelledDuringTheRecord(t *testing.T) {
 
 	env := newEnv(t)
 	env.sends(sendInput(notification.Email), refused)
-	env.givesUp(notification.Email, notification.Failed, message(refused.err)).Return(notification.Status(""), panicky.err).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
+	env.givesUp(notification.Email, notification.Failed, message(refused.err)).Return(notification.Status(""), panicky.err).Once().Run(func(
+		mock.Arguments,
+	) {
+		env.CancelWorkflow()
+	})
 	env.givesUp(notification.Email, notification.Failed, message(refused.err)).Return(notification.Failed, nil).Once()
 
 	env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))

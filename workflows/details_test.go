@@ -14,7 +14,9 @@ import (
 
 // detailsOf runs a workflow, cancels it after two hours, and returns the current details that it
 // showed at the time `after`.
-func detailsOf[Input, Result any](env *environment, run func(workflow.Context, Input) (Result, error), in Input, after time.Duration) string {
+func detailsOf[Input, Result any](
+	env *environment, run func(workflow.Context, Input) (Result, error), in Input, after time.Duration,
+) string {
 	var details string
 	env.RegisterDelayedCallback(env.CancelWorkflow, 2*time.Hour)
 	env.ExecuteWorkflow(func(ctx workflow.Context) (Result, error) {
@@ -47,7 +49,9 @@ func TestDeliverNotificationDetails(t *testing.T) {
 			return later(env)
 		}, after: time.Second, want: "waiting until 17:30 Europe/Rome: delay"},
 		{name: "quiet hours", begin: func(env *environment) workflows.DeliverInput {
-			env.answersInTurn(answer{result: activities.SendResult{Status: notification.Pending, NotBefore: env.Now().Add(8 * time.Hour), Wait: words}})
+			env.answersInTurn(answer{
+				result: activities.SendResult{Status: notification.Pending, NotBefore: env.Now().Add(8 * time.Hour), Wait: words},
+			})
 			return later(env)
 		}, after: time.Hour, want: "waiting until " + words},
 		{name: "rescheduled", begin: func(env *environment) workflows.DeliverInput {
@@ -74,7 +78,8 @@ func TestDeliverNotificationDetails(t *testing.T) {
 
 			env := newEnv(t)
 			in := tt.begin(env)
-			env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(notification.Cancelled, nil).Maybe()
+			env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(notification.Cancelled,
+				nil).Maybe()
 
 			require.Contains(t, detailsOf(env, workflows.DeliverNotification, in, tt.after), tt.want)
 		})
@@ -90,7 +95,8 @@ func TestDigestDetails(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		{name: "collecting", begin: func(env *environment) { env.seals(sealed(0)) }, after: time.Minute, want: "2 of at most 100 joined; collecting until 2099-11-22 07:00:00.000Z"},
+		{name: "collecting", begin: func(env *environment) { env.seals(sealed(0)) }, after: time.Minute,
+			want: "2 of at most 100 joined; collecting until 2099-11-22 07:00:00.000Z"},
 		{name: "quiet hours", begin: func(env *environment) {
 			env.signals(time.Second, workflows.Reschedule, env.Now())
 			env.seals(quietUntil(env.Now().Add(8*time.Hour)), sealed(0))

@@ -23,7 +23,8 @@ import (
 func TestDigestIsContinued(t *testing.T) {
 	t.Parallel()
 
-	const soon, later, due = 7 * time.Minute, 2 * window, 9 * time.Hour // end of the window of remaining items; of items that join last; the time of day
+	// end of the window of remaining items; of items that join last; the time of day
+	const soon, later, due = 7 * time.Minute, 2 * window, 9 * time.Hour
 	newItems := []string{"evt-8-staff10-EMAIL", "evt-9-staff10-EMAIL"}
 	tests := []struct {
 		name        string
@@ -76,7 +77,9 @@ func TestDigestIsContinued(t *testing.T) {
 				answer, ended = digestAnswer{err: refused.err}, workflows.DigestEnded{Status: notification.Failed, Reason: message(refused.err)}
 				env.givesUpDigest(ended.Status, ended.Reason)
 			}
-			env.OnActivity(acts.SendDigest, mock.Anything, mock.Anything).Return(answer.result, answer.err).Once().Run(func(mock.Arguments) { env.tellsJoined(tt.joins...) })
+			env.OnActivity(acts.SendDigest, mock.Anything, mock.Anything).Return(answer.result, answer.err).Once().Run(func(mock.Arguments) {
+				env.tellsJoined(tt.joins...)
+			})
 			env.tells(ended, items(1)...)
 			env.OnSignalExternalWorkflow(mock.Anything, items(2)[1], "", digestEnded, ended).Return(nil).Once().Run(func(mock.Arguments) {
 				if tt.signal != "" {
@@ -115,9 +118,10 @@ func TestDigestWithALongHistory(t *testing.T) {
 		signals func(env *environment, start time.Time)
 		next    func(start time.Time, next *workflows.DigestInput)
 	}{
-		{name: "joins", signals: func(env *environment, _ time.Time) { env.tellsJoined(items(3)...) }, next: func(start time.Time, next *workflows.DigestInput) {
-			next.Until, next.Wait, next.Joined = start.Add(8*time.Hour), words, 4
-		}},
+		{name: "joins",
+			signals: func(env *environment, _ time.Time) { env.tellsJoined(items(3)...) }, next: func(start time.Time, next *workflows.DigestInput) {
+				next.Until, next.Wait, next.Joined = start.Add(8*time.Hour), words, 4
+			}},
 		{name: "reschedule", signals: func(env *environment, start time.Time) {
 			env.tellsJoined(items(2)...)
 			env.SignalWorkflow(workflows.Reschedule, "tomorrow")
@@ -244,7 +248,12 @@ func TestDigestCancelledCancelsAllItems(t *testing.T) {
 		if collecting {
 			in.Until = env.Now().Add(time.Hour)
 		} else {
-			env.sendsDigest(digestAnswer{err: outage.err}, digestAnswer{err: outage.err}, digestAnswer{err: temporal.NewApplicationErrorWithOptions("busy", string(notification.Busy), temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour})})
+			env.sendsDigest(digestAnswer{
+				err: outage.err,
+			}, digestAnswer{
+				err: outage.err,
+			}, digestAnswer{err: temporal.NewApplicationErrorWithOptions("busy", string(notification.Busy),
+				temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour})})
 		}
 		env.seals(groups...)
 		for range groups {

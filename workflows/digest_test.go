@@ -84,8 +84,10 @@ func TestDigestEnds(t *testing.T) {
 		ended   workflows.DigestEnded
 	}{
 		{name: "sent", answers: []digestAnswer{listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},
-		{name: "sent after an outage", answers: []digestAnswer{{err: outage.err}, {err: outage.err}, listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},
-		{name: "sent after failures of Herald", answers: []digestAnswer{{err: panicky.err}, {err: panicky.err}, {err: panicky.err}, listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},
+		{name: "sent after an outage", answers: []digestAnswer{{err: outage.err}, {err: outage.err}, listed(3)},
+			ended: workflows.DigestEnded{Status: notification.Sent}},
+		{name: "sent after failures of Herald", answers: []digestAnswer{{err: panicky.err}, {err: panicky.err}, {err: panicky.err}, listed(3)},
+			ended: workflows.DigestEnded{Status: notification.Sent}},
 		{name: "some items cancelled", answers: []digestAnswer{listed(1)}, ended: workflows.DigestEnded{Status: notification.Sent}},
 		{name: "all items cancelled", answers: []digestAnswer{listed(0)}, ended: workflows.DigestEnded{Status: notification.Cancelled}},
 		{name: "refused", answers: []digestAnswer{{err: refused.err}}, ended: failedFor(clear)},
@@ -133,7 +135,9 @@ func TestDigestRecordsLater(t *testing.T) {
 				env.CancelWorkflow()
 			}
 		})
-		env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(nil).Once().Run(func(mock.Arguments) { done = append(done, "recorded") })
+		env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(nil).Once().Run(func(mock.Arguments) {
+			done = append(done, "recorded")
+		})
 		env.OnSignalExternalWorkflow(mock.Anything, items(1)[0], "", digestEnded, workflows.DigestEnded{Status: notification.Sent}).
 			Return(nil).Once().Run(func(mock.Arguments) { done = append(done, "told") })
 
@@ -152,7 +156,8 @@ func TestDigestSignalsItsItems(t *testing.T) {
 	all := items(3)
 	dropped := map[string]string{all[1]: notification.NoLongerRecipient}
 	left := workflows.DigestEnded{Status: notification.Cancelled, Reason: notification.NoLongerRecipient}
-	sent, failed := workflows.DigestEnded{Status: notification.Sent}, workflows.DigestEnded{Status: notification.Failed, Reason: message(used.err)}
+	sent, failed := workflows.DigestEnded{Status: notification.Sent},
+		workflows.DigestEnded{Status: notification.Failed, Reason: message(used.err)}
 	tests := []struct {
 		name   string
 		answer digestAnswer
@@ -161,7 +166,8 @@ func TestDigestSignalsItsItems(t *testing.T) {
 		gone   bool // the second item's workflow is gone
 	}{
 		{name: "sent", answer: digestAnswer{result: activities.SendDigestResult{Items: 2, Dropped: dropped}}, others: sent, second: left},
-		{name: "other items cancelled", answer: digestAnswer{result: activities.SendDigestResult{Dropped: dropped}}, others: workflows.DigestEnded{Status: notification.Cancelled}, second: left},
+		{name: "other items cancelled", answer: digestAnswer{result: activities.SendDigestResult{Dropped: dropped}},
+			others: workflows.DigestEnded{Status: notification.Cancelled}, second: left},
 		{name: "failed", answer: digestAnswer{err: used.err}, others: failed, second: left},
 		{name: "sent, one workflow gone", answer: listed(3), others: sent, second: sent, gone: true},
 		{name: "failed, one workflow gone", answer: digestAnswer{err: used.err}, others: failed, second: failed, gone: true},
@@ -174,7 +180,9 @@ func TestDigestSignalsItsItems(t *testing.T) {
 			env.seals(sealed(3))
 			env.sendsDigest(tt.answer)
 			if tt.others == failed {
-				input, result := activities.GiveUpDigestInput{DigestID: digestID, Channel: digestKey.Channel, Status: failed.Status, Reason: failed.Reason}, activities.GiveUpDigestResult{}
+				input, result := activities.GiveUpDigestInput{
+					DigestID: digestID, Channel: digestKey.Channel, Status: failed.Status, Reason: failed.Reason,
+				}, activities.GiveUpDigestResult{}
 				if tt.second == left {
 					result.Dropped = dropped
 				}
@@ -207,8 +215,13 @@ func TestDigestJudgesItsItems(t *testing.T) {
 	env.seals(sealed(2))
 	start := env.Now()
 	input := activities.SendDigestInput{DigestID: digestID, Key: digestKey, AttemptPolicy: policy(notification.Email).AttemptPolicy}
-	env.OnActivity(acts.SendDigest, mock.Anything, input).Return(activities.SendDigestResult{NotBefore: start.Add(8 * time.Hour), Wait: "08:00 UTC: quiet hours"}, nil).Once()
-	env.OnActivity(acts.SendDigest, mock.Anything, mock.MatchedBy(func(activities.SendDigestInput) bool { return env.Now().Sub(start) >= 8*time.Hour })).Return(activities.SendDigestResult{Items: 1, Dropped: map[string]string{items(2)[1]: "QUIET_HOURS"}}, nil).Once()
+	env.OnActivity(acts.SendDigest, mock.Anything, input).Return(activities.SendDigestResult{
+		NotBefore: start.Add(8 * time.Hour), Wait: "08:00 UTC: quiet hours",
+	}, nil).Once()
+	env.OnActivity(acts.SendDigest, mock.Anything,
+		mock.MatchedBy(func(activities.SendDigestInput) bool { return env.Now().Sub(start) >= 8*time.Hour })).Return(activities.SendDigestResult{
+		Items: 1, Dropped: map[string]string{items(2)[1]: "QUIET_HOURS"},
+	}, nil).Once()
 	env.tells(workflows.DigestEnded{Status: notification.Sent}, items(2)[0])
 	env.tells(workflows.DigestEnded{Status: notification.Cancelled, Reason: "QUIET_HOURS"}, items(2)[1])
 

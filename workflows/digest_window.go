@@ -20,7 +20,8 @@ func (d *digest) collect(ctx workflow.Context) (activities.SealResult, error) {
 			return sealed, err
 		}
 		d.Until, d.Wait = sealed.NotBefore, sealed.Wait
-		judgeQuiet = workflow.Now(ctx).Before(d.Until) // false once Until is past by Temporal's clock: a slower clock must not find the same quiet hours again
+		// false once Until is past by Temporal's clock: a slower clock must not find the same quiet hours again
+		judgeQuiet = workflow.Now(ctx).Before(d.Until)
 	}
 }
 
@@ -80,10 +81,14 @@ func (d *digest) details() string {
 	if d.Timed {
 		return fmt.Sprintf("%d joined; collecting until %s", d.Joined, notification.InstantText(d.Until))
 	}
-	return fmt.Sprintf("%d of at most %d joined; collecting until %s", d.Joined, notification.MaxDigestItems, notification.InstantText(d.Until))
+	return fmt.Sprintf("%d of at most %d joined; collecting until %s", d.Joined, notification.MaxDigestItems,
+		notification.InstantText(d.Until))
 }
 
 func (d *digest) seal(ctx workflow.Context, judgeQuiet bool) (activities.SealResult, error) {
-	input := activities.SealInput{DigestID: d.id, Key: d.Key, Window: d.Window, JudgeQuiet: judgeQuiet, Timed: d.Timed, ReadyOnly: d.ReadyOnly && !d.Hastened && d.Wait == "" && !d.cancelled, Unsent: d.cancelled}
+	input := activities.SealInput{
+		DigestID: d.id, Key: d.Key, Window: d.Window, JudgeQuiet: judgeQuiet, Timed: d.Timed,
+		ReadyOnly: d.ReadyOnly && !d.Hastened && d.Wait == "" && !d.cancelled, Unsent: d.cancelled,
+	}
 	return execute[activities.SealResult](ctx, sealOptions, acts.SealDigest, input)
 }

@@ -58,7 +58,8 @@ func newEnv(t *testing.T) *environment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quietLogger{})
 	env := &environment{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
-	env.SetTestTimeout(time.Minute)                                             // real time for the next step of a workflow; the default of 3 s is short on a busy machine
+	// real time for the next step of a workflow; the default of 3 s is short on a busy machine
+	env.SetTestTimeout(time.Minute)
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the default of 1 s as well
 	env.RegisterActivity(&activities.Activities{})
 	t.Cleanup(func() {

@@ -93,7 +93,10 @@ func settled(ctx workflow.Context) (told bool) {
 // delivery was planned, deliverFollower cancels the delivery, because nothing else does.
 func deliverFollower(ctx workflow.Context, in EscalateInput, found activities.EscalateResult) error {
 	if ctx.Err() != nil {
-		end := activities.GiveUpInput{DeliveryID: found.Delivery.DeliveryID, Channel: found.Delivery.Channel, Status: notification.Cancelled, Reason: string(notification.CancelledInTemporal)}
+		end := activities.GiveUpInput{
+			DeliveryID: found.Delivery.DeliveryID, Channel: found.Delivery.Channel, Status: notification.Cancelled,
+			Reason: string(notification.CancelledInTemporal),
+		}
 		_ = record(ctx, acts.GiveUp, end, nil)
 		return ctx.Err()
 	}

@@ -20,13 +20,17 @@ const pushID, textID = "evt-1-customer7-PUSH", "evt-1-customer7-SMS"
 func push() notification.Delivery {
 	return notification.Delivery{
 		DeliveryID: pushID, Channel: notification.Push, UserType: notification.Customer, UserID: "7", Priority: notification.High,
-		Escalation: &notification.Escalation{From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: notification.UntilRead},
+		Escalation: &notification.Escalation{
+			From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: notification.UntilRead,
+		},
 	}
 }
 
 // text is the SMS that follows push.
 func text() *notification.Delivery {
-	return &notification.Delivery{DeliveryID: textID, Channel: notification.SMS, UserType: notification.Customer, UserID: "7", Priority: notification.High}
+	return &notification.Delivery{
+		DeliveryID: textID, Channel: notification.SMS, UserType: notification.Customer, UserID: "7", Priority: notification.High,
+	}
 }
 
 func escalateInput() workflows.EscalateInput {
@@ -47,8 +51,11 @@ type look struct {
 // times of the calls.
 func (e *environment) escalates(in workflows.EscalateInput, looks []look) (at []time.Duration) {
 	start := e.Now()
-	want := activities.EscalateInput{EventID: in.EventID, DeliveryID: in.DeliveryID, UserType: in.UserType, UserID: in.UserID, Escalation: in.Escalation, Since: start.UTC()}
-	e.OnActivity(acts.Escalate, mock.Anything, want).Return(func(context.Context, activities.EscalateInput) (activities.EscalateResult, error) {
+	want := activities.EscalateInput{
+		EventID: in.EventID, DeliveryID: in.DeliveryID, UserType: in.UserType, UserID: in.UserID, Escalation: in.Escalation, Since: start.UTC(),
+	}
+	e.OnActivity(acts.Escalate, mock.Anything,
+		want).Return(func(context.Context, activities.EscalateInput) (activities.EscalateResult, error) {
 		at = append(at, e.Now().Sub(start))
 		found := looks[len(at)-1].found
 		if found.Wait != "" {
@@ -77,11 +84,16 @@ func TestEscalate(t *testing.T) {
 	}{
 		{name: "not read in time", looks: []look{{5 * time.Minute, follows}}, want: followed},
 		{name: "failed at once", signals: []time.Duration{time.Second}, looks: []look{{time.Second, follows}}, want: followed},
-		{name: "sent, not read", signals: []time.Duration{time.Second}, looks: []look{{time.Second, waits}, {5 * time.Minute, follows}}, want: followed},
-		{name: "sent and read", signals: []time.Duration{time.Second, time.Minute}, looks: []look{{time.Second, waits}, {time.Minute, read}}, want: workflows.EscalateResult{Outcome: notification.EscalationRead}},
-		{name: "several signals at once", signals: []time.Duration{time.Second, time.Second, time.Second}, looks: []look{{time.Second, waits}, {time.Second, waits}, {5 * time.Minute, read}}, want: workflows.EscalateResult{Outcome: notification.EscalationRead}},
+		{name: "sent, not read", signals: []time.Duration{time.Second}, looks: []look{{time.Second, waits}, {5 * time.Minute, follows}},
+			want: followed},
+		{name: "sent and read", signals: []time.Duration{time.Second, time.Minute}, looks: []look{{time.Second, waits}, {time.Minute, read}},
+			want: workflows.EscalateResult{Outcome: notification.EscalationRead}},
+		{name: "several signals at once", signals: []time.Duration{time.Second, time.Second, time.Second},
+			looks: []look{{time.Second, waits}, {time.Second, waits}, {5 * time.Minute, read}},
+			want:  workflows.EscalateResult{Outcome: notification.EscalationRead}},
 		{name: "rescheduled", looks: []look{{5 * time.Minute, waits}, {72 * time.Hour, follows}}, want: followed},
-		{name: "quiet until the morning", looks: []look{{5 * time.Minute, waits}, {9 * time.Hour, dropped}}, want: workflows.EscalateResult{Outcome: notification.EscalationDropped, Reason: "USER_DISABLED"}},
+		{name: "quiet until the morning", looks: []look{{5 * time.Minute, waits}, {9 * time.Hour, dropped}},
+			want: workflows.EscalateResult{Outcome: notification.EscalationDropped, Reason: "USER_DISABLED"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,7 +112,9 @@ func TestEscalate(t *testing.T) {
 				require.Equal(t, look.at, at[i])
 			}
 			if tt.want.Follower != "" {
-				require.Equal(t, []workflows.DeliverInput{{DeliveryID: textID, Channel: notification.SMS, Policy: policy(notification.SMS), HoldsSlot: true}}, env.deliveries.started)
+				require.Equal(t,
+					[]workflows.DeliverInput{{DeliveryID: textID, Channel: notification.SMS, Policy: policy(notification.SMS), HoldsSlot: true}},
+					env.deliveries.started)
 				require.Equal(t, []string{"herald-sms"}, env.deliveries.queues)
 			} else {
 				require.Empty(t, env.deliveries.started)
@@ -136,7 +150,8 @@ func TestEscalateChains(t *testing.T) {
 		Return(activities.EscalateResult{Outcome: notification.EscalationDelivered}, nil).Once()
 
 	env.OnActivity(acts.Escalate, mock.Anything, mock.MatchedBy(func(in activities.EscalateInput) bool { return in.DeliveryID == pushID })).
-		Return(activities.EscalateResult{Outcome: notification.EscalationFollowed, Delivery: follower, Policy: policy(notification.SMS)}, nil).Once()
+		Return(activities.EscalateResult{Outcome: notification.EscalationFollowed, Delivery: follower, Policy: policy(notification.SMS)},
+			nil).Once()
 	env.ExecuteWorkflow(workflows.Escalate, escalateInput())
 
 	require.NoError(t, env.GetWorkflowError())
@@ -163,7 +178,11 @@ func TestEscalateCancelledWithoutAResult(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)
-	env.OnActivity(acts.Escalate, mock.Anything, mock.Anything).Return(activities.EscalateResult{}, panicky.err).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
+	env.OnActivity(acts.Escalate, mock.Anything, mock.Anything).Return(activities.EscalateResult{}, panicky.err).Once().Run(func(
+		mock.Arguments,
+	) {
+		env.CancelWorkflow()
+	})
 	env.OnActivity(acts.CancelFollower, mock.Anything, activities.CancelFollowerInput{DeliveryID: pushID}).Return(nil).Once()
 
 	env.ExecuteWorkflow(workflows.Escalate, escalateInput())
@@ -206,7 +225,9 @@ func TestNotifyEventEscalates(t *testing.T) {
 	env.requireNotified(t, workflows.NotifyResult{})
 	require.Equal(t, []workflows.EscalateInput{escalateInput()}, env.escalations.started)
 	require.Equal(t, []string{workflows.EscalationID(pushID)}, env.escalations.ids)
-	require.Equal(t, map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldRecipient": "CUSTOMER/7", "HeraldChannel": "PUSH"}, env.escalations.found[0])
+	require.Equal(t, map[string]string{
+		"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldRecipient": "CUSTOMER/7", "HeraldChannel": "PUSH",
+	}, env.escalations.found[0])
 	require.Equal(t, time.Minute, told)
 	require.GreaterOrEqual(t, env.Now().Sub(start), time.Hour)
 }

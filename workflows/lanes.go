@@ -36,7 +36,10 @@ func (l *lanes) start(ctx workflow.Context, event batchEvent, lane notification.
 	options := laneOptions(event, lane)
 	l.open.start(ctx, func(ctx workflow.Context) {
 		err := runPart(ctx, options, NotifyChannelType, part, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
-			in := ChannelInput{EventID: event.id, EventType: event.eventType, Aggregate: event.aggregate, Lane: lane, Bulk: l.bulk && !lane.Waiting, Planned: l.planned}
+			in := ChannelInput{
+				EventID: event.id, EventType: event.eventType, Aggregate: event.aggregate, Lane: lane, Bulk: l.bulk && !lane.Waiting,
+				Planned: l.planned,
+			}
 			child := workflow.ExecuteChildWorkflow(ctx, NotifyChannel, in)
 			if !in.Planned {
 				workflow.Go(ctx, func(ctx workflow.Context) { l.tell(ctx, child, options.WorkflowID) })

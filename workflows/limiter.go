@@ -108,6 +108,7 @@ func (l *limiter) waitTelling(ctx workflow.Context) error {
 func tellParent(ctx workflow.Context) {
 	info := workflow.GetInfo(ctx)
 	if parent := info.ParentWorkflowExecution; parent != nil {
-		workflow.SignalExternalWorkflow(ctx, parent.ID, "", waiting, info.WorkflowExecution.ID) // to its last run, because the parent may have been reset; without an answer, because a parent that has ended needs no slot
+		// to its last run, because the parent may have been reset; without an answer, because a parent that has ended needs no slot
+		workflow.SignalExternalWorkflow(ctx, parent.ID, "", waiting, info.WorkflowExecution.ID)
 	}
 }

@@ -92,7 +92,9 @@ func (e *environment) finishes(outcome notification.EventOutcome) {
 func (e *environment) finishesWith(told, found notification.EventOutcome, problem string) {
 	ended := counts
 	ended.Outcome = found
-	in := activities.FinishEventInput{EventID: eventID, Success: told != notification.EventCancelled && told != notification.EventFailed, Outcome: told, Problem: problem}
+	in := activities.FinishEventInput{
+		EventID: eventID, Success: told != notification.EventCancelled && told != notification.EventFailed, Outcome: told, Problem: problem,
+	}
 	e.OnActivity(acts.FinishEvent, mock.Anything, in).Return(ended, nil).Once()
 }
 
@@ -121,7 +123,8 @@ func batch(n int) activities.DeliveryBatch {
 func inputs(b activities.DeliveryBatch) []workflows.DeliverInput {
 	var all []workflows.DeliverInput
 	for _, d := range b.Deliveries {
-		all = append(all, workflows.DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, Policy: b.Policies[d.Channel], HoldsSlot: !d.Waits()})
+		all = append(all,
+			workflows.DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, Policy: b.Policies[d.Channel], HoldsSlot: !d.Waits()})
 	}
 	return all
 }
@@ -163,7 +166,8 @@ func (e *environment) sends(in activities.SendInput, answers ...answer) {
 
 // givesUp expects a call of GiveUp.
 func (e *environment) givesUp(channel notification.Channel, status notification.Status, why string) *testsuite.MockCallWrapper {
-	return e.OnActivity(acts.GiveUp, mock.Anything, activities.GiveUpInput{DeliveryID: deliveryID, Channel: channel, Status: status, Reason: why})
+	return e.OnActivity(acts.GiveUp, mock.Anything,
+		activities.GiveUpInput{DeliveryID: deliveryID, Channel: channel, Status: status, Reason: why})
 }
 
 // cancels expects the record of a cancelled delivery's end, and answers with a status.
@@ -219,7 +223,9 @@ const (
 	digestID = "digest-" // in the test environment the original run's id is empty
 )
 
-var digestKey = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
+var digestKey = notification.DigestKey{
+	UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED",
+}
 
 // errGone is the error of a signal to a workflow that does not run.
 var errGone = errors.New("unknown external workflow execution")
@@ -265,7 +271,8 @@ func (e *environment) seals(answers ...activities.SealResult) *sendCalls {
 	input := mock.MatchedBy(func(in activities.SealInput) bool {
 		return in.DigestID == digestID && in.Key == digestKey && in.Window == window
 	})
-	e.OnActivity(acts.SealDigest, mock.Anything, input).Return(func(_ context.Context, in activities.SealInput) (activities.SealResult, error) {
+	e.OnActivity(acts.SealDigest, mock.Anything,
+		input).Return(func(_ context.Context, in activities.SealInput) (activities.SealResult, error) {
 		calls.at, calls.judged = append(calls.at, e.Now().Sub(start)), append(calls.judged, in.JudgeQuiet)
 		return answers[len(calls.at)-1], nil
 	}).Times(len(answers))
@@ -293,7 +300,8 @@ func (e *environment) sendsDigest(answers ...digestAnswer) *sendCalls {
 		in.SkipQuiet = false
 		return in == input
 	})
-	e.OnActivity(acts.SendDigest, mock.Anything, ours).Return(func(_ context.Context, in activities.SendDigestInput) (activities.SendDigestResult, error) {
+	e.OnActivity(acts.SendDigest, mock.Anything,
+		ours).Return(func(_ context.Context, in activities.SendDigestInput) (activities.SendDigestResult, error) {
 		calls.at, calls.judged = append(calls.at, e.Now().Sub(start)), append(calls.judged, !in.SkipQuiet)
 		now := answers[len(calls.at)-1]
 		return now.result, now.err

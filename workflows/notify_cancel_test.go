@@ -34,13 +34,16 @@ func TestNotifyEventCancelled(t *testing.T) {
 		arrange            func(env *environment)
 		started, cancelled int
 	}{
-		{name: "more deliveries than slots", in: notifyInput, arrange: planned(batch(150), takes[workflows.DeliverInput](10*time.Hour)), started: 100, cancelled: 100},
-		{name: "waiting deliveries", in: notifyInput, arrange: planned(waiting(batch(150)), takes[workflows.DeliverInput](10*time.Hour)), started: 150, cancelled: 150},
-		{name: "deliveries that are sent anyway", in: notifyInput, arrange: planned(batch(2), func(ctx workflow.Context, _ workflows.DeliverInput) error {
-			ctx, cancel := workflow.NewDisconnectedContext(ctx)
-			defer cancel()
-			return workflow.Sleep(ctx, time.Hour)
-		}), started: 2},
+		{name: "more deliveries than slots", in: notifyInput, arrange: planned(batch(150), takes[workflows.DeliverInput](10*time.Hour)),
+			started: 100, cancelled: 100},
+		{name: "waiting deliveries", in: notifyInput, arrange: planned(waiting(batch(150)), takes[workflows.DeliverInput](10*time.Hour)),
+			started: 150, cancelled: 150},
+		{name: "deliveries that are sent anyway",
+			in: notifyInput, arrange: planned(batch(2), func(ctx workflow.Context, _ workflows.DeliverInput) error {
+				ctx, cancel := workflow.NewDisconnectedContext(ctx)
+				defer cancel()
+				return workflow.Sleep(ctx, time.Hour)
+			}), started: 2},
 		{name: "lanes", in: notifyInput, arrange: func(env *environment) {
 			env.lanes.end = takes[workflows.ChannelInput](10 * time.Hour)
 			env.plans(cursor(0), inLanes(1, 2, mails, laterSMS))
@@ -56,7 +59,9 @@ func TestNotifyEventCancelled(t *testing.T) {
 			env.RegisterDelayedCallback(env.CancelWorkflow, soon)
 		}},
 		{name: "during the first task", in: notifyInput, arrange: func(env *environment) {
-			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(onlyPage(batch(2)), nil).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
+			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(onlyPage(batch(2)), nil).Once().Run(func(mock.Arguments) {
+				env.CancelWorkflow()
+			})
 		}},
 		{name: "before it cancels another event", in: cancelsEvt0, arrange: func(env *environment) {
 			env.OnActivity(acts.CancelEvent, mock.Anything, cancellation).Return(activities.CancelEventResult{}, panicky.err)
@@ -91,7 +96,8 @@ func TestNotifyEventCancelledWhilePublishing(t *testing.T) {
 	var done []string
 	var cancelled time.Time
 	publishes := activities.PublishEventInput{EventID: eventID}
-	env.OnActivity(acts.PublishEvent, mock.Anything, publishes).Return(func(context.Context, activities.PublishEventInput) (activities.PublishEventResult, error) {
+	env.OnActivity(acts.PublishEvent, mock.Anything,
+		publishes).Return(func(context.Context, activities.PublishEventInput) (activities.PublishEventResult, error) {
 		if cancelled.IsZero() || env.Now().Before(cancelled.Add(time.Minute)) {
 			return activities.PublishEventResult{}, panicky.err
 		}

@@ -98,7 +98,8 @@ func TestNotifyChannelThatWaits(t *testing.T) {
 	require.ElementsMatch(t, want, env.pages.started)
 	require.ElementsMatch(t, ids, env.pages.ids)
 	require.Equal(t, 12, env.pages.mostOpen)
-	require.Equal(t, map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "SMS"}, env.pages.found[0])
+	require.Equal(t, map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "SMS"},
+		env.pages.found[0])
 }
 
 // While the event plans, an idle lane polls at growing intervals. The signal that all recipients
@@ -110,7 +111,9 @@ func TestIdleLanePollsWhileTheEventPlans(t *testing.T) {
 	var looked []time.Duration
 	start := env.Now()
 	answer := func(in activities.NextInput, found notification.IDRange) {
-		env.OnActivity(acts.NextDeliveries, mock.Anything, in).Return(activities.NextResult{IDRange: found}, nil).Once().Run(func(mock.Arguments) {
+		env.OnActivity(acts.NextDeliveries, mock.Anything, in).Return(activities.NextResult{IDRange: found}, nil).Once().Run(func(
+			mock.Arguments,
+		) {
 			looked = append(looked, env.Now().Sub(start))
 		})
 	}
@@ -257,27 +260,32 @@ func TestPartCancelled(t *testing.T) {
 		arrange                    func(env *environment)
 		deliveries, pages, batches int // children that had begun
 	}{
-		{name: "pages", workflow: workflows.NotifyChannel, in: planned, part: wholeLane(mails), arrange: func(env *environment) { env.findsStretches(mails, 2) }, pages: 2},
-		{name: "batches", workflow: workflows.NotifyChannel, in: batches, part: wholeLane(mails), arrange: func(env *environment) { env.answersLooks(bulk(1), bulk(2), activities.NextResult{}) }, batches: 2},
-		{name: "waiting for the planning", workflow: workflows.NotifyChannel, in: laneInput(laterSMS), part: wholeLane(laterSMS), arrange: func(env *environment) {
-			env.OnActivity(acts.NextDeliveries, mock.Anything, mock.Anything).Return(activities.NextResult{}, nil)
-		}},
+		{name: "pages", workflow: workflows.NotifyChannel, in: planned, part: wholeLane(mails),
+			arrange: func(env *environment) { env.findsStretches(mails, 2) }, pages: 2},
+		{name: "batches", workflow: workflows.NotifyChannel, in: batches, part: wholeLane(mails),
+			arrange: func(env *environment) { env.answersLooks(bulk(1), bulk(2), activities.NextResult{}) }, batches: 2},
+		{name: "waiting for the planning", workflow: workflows.NotifyChannel, in: laneInput(laterSMS),
+			part: wholeLane(laterSMS), arrange: func(env *environment) {
+				env.OnActivity(acts.NextDeliveries, mock.Anything, mock.Anything).Return(activities.NextResult{}, nil)
+			}},
 		{name: "a page", workflow: workflows.NotifyPage, in: pageInput(3), part: partOf(laterMails, 3), arrange: func(env *environment) {
 			env.lists(batch(150), nil)
 		}, deliveries: 100},
-		{name: "deliveries that have left a batch", workflow: workflows.DeliverBatch, in: batchInput(1), part: partOf(mails, 1), arrange: func(env *environment) {
-			env.sendsBatch(activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 98}, HasRemaining: true})
-			env.claims()
-			env.findsLeft(0, stored(1))
-			env.findsLeft(100, notification.IDRange{})
-		}, pages: 1},
+		{name: "deliveries that have left a batch", workflow: workflows.DeliverBatch, in: batchInput(1),
+			part: partOf(mails, 1), arrange: func(env *environment) {
+				env.sendsBatch(activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 98}, HasRemaining: true})
+				env.claims()
+				env.findsLeft(0, stored(1))
+				env.findsLeft(100, notification.IDRange{})
+			}, pages: 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
 			env := newEnv(t)
-			env.deliveries.end, env.pages.end, env.batches.end = takes[workflows.DeliverInput](time.Hour), takes[workflows.PageInput](time.Hour), takes[workflows.BatchInput](time.Hour)
+			env.deliveries.end, env.pages.end, env.batches.end = takes[workflows.DeliverInput](time.Hour), takes[workflows.PageInput](time.Hour),
+				takes[workflows.BatchInput](time.Hour)
 			tt.arrange(env)
 			env.cancelsUnsent(tt.part)
 			env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
@@ -356,7 +364,9 @@ func TestNotifyChannelInBatches(t *testing.T) {
 	require.Equal(t, 100, env.batches.mostOpen)
 	require.Subset(t, env.batches.ids, []string{"evt-1-batch-EMAIL-1", "evt-1-batch-EMAIL-2"})
 	require.Contains(t, env.batches.ids, workflows.BatchID(eventID, notification.Email, 1))
-	require.Equal(t, map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "EMAIL"}, env.batches.found[0])
+	require.Equal(t,
+		map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "EMAIL"},
+		env.batches.found[0])
 	require.Equal(t, activities.NextInput{EventID: eventID, Lane: mails, Bulk: true}, (*asked)[0])
 	require.Empty(t, env.pages.started)
 	require.Empty(t, env.deliveries.started)
@@ -373,7 +383,8 @@ func TestNotifyChannelFillsItsBatches(t *testing.T) {
 		began = append(began, workflow.Now(ctx).Sub(start))
 		return workflow.Sleep(ctx, 5*time.Second)
 	}
-	env.answersLooks(partial(1), partial(2), partial(2), partial(2), partial(2), partial(2), partial(2), bulk(3), partial(4), partial(4), partial(4), partial(4))
+	env.answersLooks(partial(1), partial(2), partial(2), partial(2), partial(2), partial(2), partial(2), bulk(3), partial(4), partial(4),
+		partial(4), partial(4))
 	env.OnActivity(acts.NextDeliveries, mock.Anything, mock.Anything).Return(activities.NextResult{}, nil).Maybe()
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow("all-planned", nil) }, 6*time.Second)
 

@@ -28,7 +28,9 @@ func TestNotifyEvent(t *testing.T) {
 
 	later := batch(1)
 	later.Deliveries[0].Later = true
-	unrouted := activities.PlanResult{Outcome: notification.NoRouting, Problem: "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"}
+	unrouted := activities.PlanResult{
+		Outcome: notification.NoRouting, Problem: "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing",
+	}
 	nobody := activities.PlanResult{Outcome: notification.NoRecipients, Problem: "restaurantId is not in the payload"}
 	some := onlyPage(batch(1))
 	some.Problem = "agencyId is not in the payload"
@@ -45,8 +47,10 @@ func TestNotifyEvent(t *testing.T) {
 		{name: "several deliveries", plan: onlyPage(batch(7)), want: workflows.NotifyResult{}},
 		{name: "a delivery that waits", plan: onlyPage(later), want: workflows.NotifyResult{}},
 		{name: "after an outage", outages: 6, plan: onlyPage(batch(2)), want: workflows.NotifyResult{}},
-		{name: "cancelled by another event", plan: taken, want: workflows.NotifyResult{Outcome: notification.EventCancelled, Problem: taken.Problem}},
-		{name: "few recipients, many rows of an earlier planning", plan: inLanes(1, 1, mails), want: workflows.NotifyResult{Outcome: notification.Incomplete}},
+		{name: "cancelled by another event", plan: taken,
+			want: workflows.NotifyResult{Outcome: notification.EventCancelled, Problem: taken.Problem}},
+		{name: "few recipients, many rows of an earlier planning", plan: inLanes(1, 1, mails),
+			want: workflows.NotifyResult{Outcome: notification.Incomplete}},
 		{name: "nothing selected", plan: activities.PlanResult{}, want: workflows.NotifyResult{}},
 		{name: "no recipients", plan: nobody, want: workflows.NotifyResult{Outcome: notification.NoRecipients, Problem: nobody.Problem}},
 		{name: "no routing", plan: unrouted, want: workflows.NotifyResult{Outcome: notification.NoRouting, Problem: unrouted.Problem}},
@@ -59,7 +63,9 @@ func TestNotifyEvent(t *testing.T) {
 			env := newEnv(t)
 			if tt.outages > 0 {
 				env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, panicky.err).Times(tt.outages)
-				env.OnActivity(acts.FinishEvent, mock.Anything, activities.FinishEventInput{EventID: eventID, Success: true}).Return(notification.Counts{}, panicky.err).Times(tt.outages)
+				env.OnActivity(acts.FinishEvent, mock.Anything,
+					activities.FinishEventInput{EventID: eventID, Success: true}).Return(notification.Counts{},
+					panicky.err).Times(tt.outages)
 			}
 			env.plans(notification.Cursor{}, tt.plan)
 			env.finishesWith(tt.plan.Outcome, tt.want.Outcome, tt.want.Problem)
@@ -81,7 +87,8 @@ func TestNotifyEventNamesItsChildren(t *testing.T) {
 	env := newEnv(t)
 	several := batch(1)
 	several.Policies[notification.SMS] = policy(notification.SMS)
-	several.Deliveries = append(several.Deliveries, notification.Delivery{DeliveryID: "evt-1-customer7-SMS", Channel: notification.SMS, UserType: notification.Customer, UserID: "7"})
+	several.Deliveries = append(several.Deliveries,
+		notification.Delivery{DeliveryID: "evt-1-customer7-SMS", Channel: notification.SMS, UserType: notification.Customer, UserID: "7"})
 	env.plans(notification.Cursor{}, onlyPage(several))
 	env.finishes("")
 
@@ -91,7 +98,8 @@ func TestNotifyEventNamesItsChildren(t *testing.T) {
 	require.Equal(t, []string{"evt-1-customer7-SMS", "evt-1-staff1-EMAIL"}, sorted(env.deliveries.ids))
 	require.Equal(t, []string{"herald-email", "herald-sms"}, sorted(env.deliveries.queues))
 	require.ElementsMatch(t, []map[string]string{
-		{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldRecipient": "RESTAURANT_USER/1", "HeraldChannel": "EMAIL"},
+		{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldRecipient": "RESTAURANT_USER/1",
+			"HeraldChannel": "EMAIL"},
 		{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldRecipient": "CUSTOMER/7", "HeraldChannel": "SMS"},
 	}, env.deliveries.found)
 }
@@ -108,7 +116,10 @@ func TestNotifyEventPublishesConcurrently(t *testing.T) {
 		return nil
 	}
 	attempts := 0
-	env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).Return(func(context.Context, activities.PublishEventInput) (activities.PublishEventResult, error) {
+	env.OnActivity(acts.PublishEvent, mock.Anything,
+		activities.PublishEventInput{EventID: eventID}).Return(func(
+		context.Context, activities.PublishEventInput,
+	) (activities.PublishEventResult, error) {
 		if attempts++; attempts < 8 {
 			return activities.PublishEventResult{}, errors.New("rabbitmq gave no clear answer")
 		}
@@ -144,7 +155,8 @@ func TestNotifyEventThatCannotBePlannedOrPublished(t *testing.T) {
 			in, env := notifyInput, newEnv(t)
 			in.Publish = true
 			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, tt.plan).Once()
-			env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).Return(activities.PublishEventResult{}, tt.publishing).Once()
+			env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).Return(activities.PublishEventResult{},
+				tt.publishing).Once()
 			env.finishes("FAILED")
 
 			env.ExecuteWorkflow(workflows.NotifyEvent, in)
@@ -208,7 +220,8 @@ func TestNotifyEventRecordsItsEnd(t *testing.T) {
 				}
 			})
 			var got []string
-			env.OnActivity(acts.FinishEvent, mock.Anything, mock.Anything).Return(func(ctx context.Context, end activities.FinishEventInput) (notification.Counts, error) {
+			env.OnActivity(acts.FinishEvent, mock.Anything,
+				mock.Anything).Return(func(ctx context.Context, end activities.FinishEventInput) (notification.Counts, error) {
 				require.Equal(t, tt.success, end.Success)
 				if !activity.GetInfo(ctx).IsLocalActivity {
 					got = append(got, own)

@@ -65,7 +65,8 @@ func TestNotifyEventStartsLanes(t *testing.T) {
 	last.Bulk, last.Planned = true, true // now all recipients are planned
 	require.ElementsMatch(t, []workflows.ChannelInput{bulkInput(), laneInput(laterSMS), last}, env.lanes.started)
 	require.Empty(t, env.deliveries.started)
-	require.Contains(t, env.lanes.found, map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "SMS"})
+	require.Contains(t, env.lanes.found,
+		map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "SMS"})
 }
 
 // Only the first page reports skipped people. Later pages do not overwrite its problem, unless
@@ -73,7 +74,9 @@ func TestNotifyEventStartsLanes(t *testing.T) {
 func TestNotifyEventKeepsTheProblemOfItsFirstPage(t *testing.T) {
 	t.Parallel()
 
-	for outcome, want := range map[notification.EventOutcome]string{"": "two members have no user type", notification.EventCancelled: "cancelled by event evt-2"} {
+	for outcome, want := range map[notification.EventOutcome]string{
+		"": "two members have no user type", notification.EventCancelled: "cancelled by event evt-2",
+	} {
 		env := newEnv(t)
 		first, last := inLanes(1, 2, mails), inLanes(2, 2, mails)
 		first.Problem = "two members have no user type"
@@ -107,9 +110,12 @@ func TestNotifyEventWithAStoppedLane(t *testing.T) {
 		}
 		env.plans(cursor(0), inLanes(1, 2, mails, websocket))
 		planned, cancelledAfter := false, false
-		env.OnActivity(acts.PlanDeliveries, mock.Anything, mock.Anything).After(time.Minute).Return(inLanes(2, 2, mails, websocket), nil).Once().Run(func(mock.Arguments) { planned = true })
+		env.OnActivity(acts.PlanDeliveries, mock.Anything, mock.Anything).After(time.Minute).Return(inLanes(2, 2, mails, websocket),
+			nil).Once().Run(func(mock.Arguments) { planned = true })
 		in := activities.CancelPartInput{Part: notification.Part{EventID: eventID, Lane: mails}, Reason: reason}
-		env.OnActivity(acts.CancelPart, mock.Anything, in).Return(activities.CancelPartResult{}, nil).Run(func(mock.Arguments) { cancelledAfter = planned })
+		env.OnActivity(acts.CancelPart, mock.Anything, in).Return(activities.CancelPartResult{}, nil).Run(func(mock.Arguments) {
+			cancelledAfter = planned
+		})
 		env.finishes("")
 
 		env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
@@ -131,7 +137,8 @@ func TestNotifyEventWaitsForALaneThatCloses(t *testing.T) {
 	env.plans(cursor(1), inLanes(2, 2, mails))
 	env.finishes("")
 	holder := activities.HolderInput{WorkflowID: "evt-1-lane-EMAIL", Type: notifyChannel, TaskQueue: "default-test-taskqueue"}
-	env.OnActivity(acts.AwaitHolder, mock.Anything, holder).Return(activities.HolderResult{}, temporal.NewApplicationError("the workflow still runs", activities.StillRunning)).Times(5)
+	env.OnActivity(acts.AwaitHolder, mock.Anything, holder).Return(activities.HolderResult{},
+		temporal.NewApplicationError("the workflow still runs", activities.StillRunning)).Times(5)
 	env.OnActivity(acts.AwaitHolder, mock.Anything, holder).Return(activities.HolderResult{State: activities.WorkflowCompleted}, nil)
 
 	env.ExecuteWorkflow(func(ctx workflow.Context) (workflows.NotifyResult, error) {
@@ -156,7 +163,8 @@ func TestNotifyEventFailsAfterItsLanesStarted(t *testing.T) {
 
 	env := newEnv(t)
 	env.plans(cursor(0), inLanes(1, 2, mails))
-	env.OnActivity(acts.PlanDeliveries, mock.Anything, mock.Anything).Return(activities.PlanResult{}, temporal.NewNonRetryableApplicationError("gone", activities.NoSuchRow, nil)).Once()
+	env.OnActivity(acts.PlanDeliveries, mock.Anything, mock.Anything).Return(activities.PlanResult{},
+		temporal.NewNonRetryableApplicationError("gone", activities.NoSuchRow, nil)).Once()
 	env.finishes("FAILED")
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)

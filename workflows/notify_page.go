@@ -35,9 +35,10 @@ func deliverPage(ctx workflow.Context, in PageInput) error {
 	event := batchEvent{in.EventID, in.EventType, in.Aggregate}
 	open := newLimiter(ctx, openDeliveries)
 	releaseWaiting(ctx, open)
-	err := eachListed(ctx, activities.ListInput{Part: in.Part, Pending: in.Pending}, func(d notification.Delivery, policy activities.DeliveryPolicy) error {
-		return open.deliver(ctx, d, func(ctx workflow.Context) { deliverOne(ctx, event, d, policy) })
-	})
+	err := eachListed(ctx, activities.ListInput{Part: in.Part, Pending: in.Pending},
+		func(d notification.Delivery, policy activities.DeliveryPolicy) error {
+			return open.deliver(ctx, d, func(ctx workflow.Context) { deliverOne(ctx, event, d, policy) })
+		})
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d deliveries are sent or wait; each is a child workflow", open.open))
 	return cmp.Or(err, open.waitTelling(ctx))
 }
@@ -99,11 +100,14 @@ func deliverOne(ctx workflow.Context, event batchEvent, d notification.Delivery,
 // runDelivery runs a delivery's workflow. If another type of workflow has its id,
 // the delivery fails.
 func runDelivery(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
-	holder, _ := runChild(ctx, deliveryOptions(event, d, policy), DeliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
-		return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, deliverInput(d, policy))
-	})
+	holder, _ := runChild(ctx, deliveryOptions(event, d, policy), DeliverNotificationType,
+		func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+			return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, deliverInput(d, policy))
+		})
 	if holder != "" {
-		failed := activities.GiveUpInput{DeliveryID: d.DeliveryID, Channel: d.Channel, Status: notification.Failed, Reason: "the id is taken by " + holder}
+		failed := activities.GiveUpInput{
+			DeliveryID: d.DeliveryID, Channel: d.Channel, Status: notification.Failed, Reason: "the id is taken by " + holder,
+		}
 		_ = record(ctx, acts.GiveUp, failed, nil)
 	}
 }
@@ -138,9 +142,12 @@ func recipientOptions(event batchEvent, d notification.Delivery, id, more string
 // childOptions cancels a child together with its event, which then waits for the child's end. If
 // the event runs again, the child runs again, too, unless it completed. The search attributes name
 // the event and the channel, so that a query finds every child.
-func childOptions(event batchEvent, channel notification.Channel, id, summary string, attributes ...temporal.SearchAttributeUpdate) workflow.ChildWorkflowOptions {
+func childOptions(
+	event batchEvent, channel notification.Channel, id, summary string, attributes ...temporal.SearchAttributeUpdate,
+) workflow.ChildWorkflowOptions {
 	attributes = append(attributes,
-		EventTypeAttribute.ValueSet(event.eventType), AggregateAttribute.ValueSet(event.aggregate.String()), ChannelAttribute.ValueSet(string(channel)))
+		EventTypeAttribute.ValueSet(event.eventType), AggregateAttribute.ValueSet(event.aggregate.String()),
+		ChannelAttribute.ValueSet(string(channel)))
 	return workflow.ChildWorkflowOptions{
 		WorkflowID:            id,
 		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,

@@ -31,7 +31,9 @@ func TestNotifyPage(t *testing.T) {
 	digests.Deliveries[229].Later = true
 	escalating := batch(130)
 	for i := range escalating.Deliveries {
-		escalating.Deliveries[i].Escalation = &notification.Escalation{From: notification.Email, To: notification.SMS, After: 24 * time.Hour, Until: notification.UntilRead}
+		escalating.Deliveries[i].Escalation = &notification.Escalation{
+			From: notification.Email, To: notification.SMS, After: 24 * time.Hour, Until: notification.UntilRead,
+		}
 	}
 	fails := func(workflow.Context, workflows.DeliverInput) error {
 		return temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed)
@@ -202,7 +204,8 @@ func TestNotifyPageWithATakenID(t *testing.T) {
 
 // holder expects the call of AwaitHolder for a delivery's id.
 func (e *environment) holder(d notification.Delivery) *testsuite.MockCallWrapper {
-	return e.OnActivity(acts.AwaitHolder, mock.Anything, activities.HolderInput{WorkflowID: d.DeliveryID, Type: deliverNotification, TaskQueue: "herald-email"})
+	return e.OnActivity(acts.AwaitHolder, mock.Anything,
+		activities.HolderInput{WorkflowID: d.DeliveryID, Type: deliverNotification, TaskQueue: "herald-email"})
 }
 
 // pageInput returns the input of the n-th page.
@@ -272,7 +275,8 @@ func TestWaitingDeliveriesDelayNoOtherDeliveries(t *testing.T) {
 		want     time.Duration // end of the last delivery
 	}{
 		{name: "waiting", delay: func(d *notification.Delivery) { d.Later = true }, mostOpen: 130 + 100, want: 10 * time.Hour},
-		{name: "another channel", delay: func(d *notification.Delivery) { d.Channel = notification.SMS }, mostOpen: 100 + 100, want: 20 * time.Hour},
+		{name: "another channel", delay: func(d *notification.Delivery) { d.Channel = notification.SMS }, mostOpen: 100 + 100,
+			want: 20 * time.Hour},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

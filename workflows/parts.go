@@ -44,7 +44,9 @@ func cancelUnsent(ctx workflow.Context, part notification.Part, reason notificat
 
 // eachListed calls deliver for each delivery of a part. It reads the part in lists of a bounded
 // size.
-func eachListed(ctx workflow.Context, list activities.ListInput, deliver func(notification.Delivery, activities.DeliveryPolicy) error) error {
+func eachListed(
+	ctx workflow.Context, list activities.ListInput, deliver func(notification.Delivery, activities.DeliveryPolicy) error,
+) error {
 	for {
 		found, err := execute[activities.ListResult](ctx, listOptions, acts.ListDeliveries, list)
 		if err != nil {
@@ -66,10 +68,14 @@ func eachListed(ctx workflow.Context, list activities.ListInput, deliver func(no
 // id, the deliveries stay PENDING, and the event's outcome is INCOMPLETE. If an operator terminated
 // the part, runPart cancels the deliveries that it had not sent: the part could not do that, and the
 // sweep knows only workflows of events and deliveries.
-func runPart(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, part notification.Part, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) (err error) {
+func runPart(
+	ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, part notification.Part,
+	start func(ctx workflow.Context) workflow.ChildWorkflowFuture,
+) (err error) {
 	holder, err := runChild(ctx, options, workflowType, start)
 	if holder != "" {
-		workflow.GetLogger(ctx).Error("cannot start a part of the deliveries: another workflow has its id", "workflow_id", options.WorkflowID, "by", holder)
+		workflow.GetLogger(ctx).Error("cannot start a part of the deliveries: another workflow has its id", "workflow_id", options.WorkflowID,
+			"by", holder)
 	}
 	if isTerminated(err) && ctx.Err() == nil {
 		return cmp.Or(cancelUnsent(ctx, part, notification.TerminatedInTemporal), err)
@@ -115,12 +121,14 @@ func pageOptions(event batchEvent, lane notification.Lane, n int) workflow.Child
 // restOptions are the options of the n-th page of a batch.
 func restOptions(event batchEvent, in BatchInput, n int) workflow.ChildWorkflowOptions {
 	id := fmt.Sprintf("%s-page-%d", BatchID(event.id, in.Channel, in.Number), n)
-	return partOptions(event, notification.Lane{Channel: in.Channel}, id, fmt.Sprintf("page %d of the deliveries that left batch %d by %s", n, in.Number, in.Channel))
+	return partOptions(event, notification.Lane{Channel: in.Channel}, id,
+		fmt.Sprintf("page %d of the deliveries that left batch %d by %s", n, in.Number, in.Channel))
 }
 
 func batchOptions(event batchEvent, in BatchInput) workflow.ChildWorkflowOptions {
 	lane := notification.Lane{Channel: in.Channel}
-	options := partOptions(event, lane, BatchID(event.id, in.Channel, in.Number), fmt.Sprintf("batch %d of the deliveries by %s", in.Number, in.Channel))
+	options := partOptions(event, lane, BatchID(event.id, in.Channel, in.Number),
+		fmt.Sprintf("batch %d of the deliveries by %s", in.Number, in.Channel))
 	options.Priority = Priority(in.Priority, in.Aggregate)
 	return options
 }

@@ -38,7 +38,8 @@ func TestPollOutboxCancelled(t *testing.T) {
 
 	env := newEnv(t)
 	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{}, nil).Times(2)
-	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{}, errors.New("a bug")) // Temporal backs off
+	// Temporal backs off
+	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{}, errors.New("a bug"))
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
 	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{})
@@ -50,7 +51,8 @@ func TestPollOutboxCancelled(t *testing.T) {
 func polling(t *testing.T) (env *environment, begun *int) {
 	t.Helper()
 	env, begun = newEnv(t), new(int)
-	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{Started: 3}, nil).After(time.Minute).Maybe()
+	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{Started: 3},
+		nil).After(time.Minute).Maybe()
 	env.SetOnActivityStartedListener(func(*activity.Info, context.Context, converter.EncodedValues) { *begun++ })
 	return env, begun
 }

@@ -26,9 +26,12 @@ func TestPriority(t *testing.T) {
 		{name: "no priority", aggregate: agency("5"), want: temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/5"}},
 		{name: "low", priority: notification.Low, aggregate: agency("5"), want: temporal.Priority{PriorityKey: 5, FairnessKey: "AGENCY/5"}},
 		{name: "no aggregate", priority: notification.Low, aggregate: notification.Entity{}, want: temporal.Priority{PriorityKey: 5}},
-		{name: "name at Temporal's limit", aggregate: agency(strings.Repeat("x", 57)), want: temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("x", 57)}},
-		{name: "name above the limit", aggregate: agency(strings.Repeat("x", 58)), want: temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("x", 57)}},
-		{name: "cut between characters", aggregate: agency(strings.Repeat("é", 50)), want: temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("é", 28)}},
+		{name: "name at Temporal's limit", aggregate: agency(strings.Repeat("x", 57)),
+			want: temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("x", 57)}},
+		{name: "name above the limit", aggregate: agency(strings.Repeat("x", 58)),
+			want: temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("x", 57)}},
+		{name: "cut between characters", aggregate: agency(strings.Repeat("é", 50)),
+			want: temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("é", 28)}},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, workflows.Priority(tt.priority, tt.aggregate), tt.name)

@@ -29,7 +29,10 @@ var errTerminated = errors.New("somebody terminated the workflow")
 // runChild waits until that child has ended and starts a new child, unless the first child was
 // terminated, or it completed and the options allow no duplicate. If another type of workflow has
 // the id, it starts nothing and returns a description of that workflow.
-func runChild(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) (other string, err error) {
+func runChild(
+	ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string,
+	start func(ctx workflow.Context) workflow.ChildWorkflowFuture,
+) (other string, err error) {
 	holder := activities.HolderInput{
 		WorkflowID: options.WorkflowID, Type: workflowType, TaskQueue: cmp.Or(options.TaskQueue, workflow.GetInfo(ctx).TaskQueueName),
 	}
@@ -53,7 +56,9 @@ func runChild(ctx workflow.Context, options workflow.ChildWorkflowOptions, workf
 
 // runOnce starts a child and waits for its end. If ctx is cancelled, it cancels the child by its id,
 // because Temporal refuses a cancellation in the name of a parent that was reset.
-func runOnce(ctx workflow.Context, options workflow.ChildWorkflowOptions, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) error {
+func runOnce(
+	ctx workflow.Context, options workflow.ChildWorkflowOptions, start func(ctx workflow.Context) workflow.ChildWorkflowFuture,
+) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

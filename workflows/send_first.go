@@ -41,7 +41,9 @@ func sendFirst(ctx workflow.Context, in DeliverInput, attemptsBefore int) (activ
 		return result, nil, record(ctx, acts.RecordSent, *result.Unrecorded, nil)
 	case err != nil:
 		at := workflow.Now(ctx).Add(nextDelay(err, in.Policy))
-		result = activities.SendResult{Status: notification.Pending, NotBefore: at, Wait: notification.InstantText(at) + ": " + notification.WaitRetry}
+		result = activities.SendResult{
+			Status: notification.Pending, NotBefore: at, Wait: notification.InstantText(at) + ": " + notification.WaitRetry,
+		}
 	}
 	return result, ordered.unlessEnded(result), nil
 }

@@ -33,7 +33,8 @@ func TestFirstAttempt(t *testing.T) {
 	t.Parallel()
 
 	const email, slack = notification.Email, notification.Slack
-	busy := answer{err: temporal.NewApplicationErrorWithOptions("sendgrid is busy: 429", string(notification.Busy), temporal.ApplicationErrorOptions{NextRetryDelay: 7 * time.Second})}
+	busy := answer{err: temporal.NewApplicationErrorWithOptions("sendgrid is busy: 429", string(notification.Busy),
+		temporal.ApplicationErrorOptions{NextRetryDelay: 7 * time.Second})}
 	dropped := answer{result: activities.SendResult{Status: notification.Pending, Dropped: "USER_DISABLED"}}
 	panics := answer{err: temporal.NewTimeoutError(0, nil)}
 	tests := []struct {
@@ -47,12 +48,18 @@ func TestFirstAttempt(t *testing.T) {
 	}{
 		{name: "sent", channel: email, first: sent, result: result(notification.Sent, "")},
 		{name: "sent before", channel: email, first: found(notification.Delivered), result: result(notification.Delivered, "")},
-		{name: "left to Send", channel: email, first: full, then: []answer{sent}, want: []time.Duration{0}, result: result(notification.Sent, "")},
-		{name: "busy", channel: email, first: busy, then: []answer{sent}, want: []time.Duration{7 * time.Second}, result: result(notification.Sent, "")},
-		{name: "failures of Herald", channel: email, first: panicky, then: []answer{outage, sent}, want: []time.Duration{30 * time.Second, time.Minute}, result: result(notification.Sent, "")},
-		{name: "no answer", channel: email, first: panics, then: []answer{sent}, want: []time.Duration{30 * time.Second}, result: result(notification.Sent, "")},
-		{name: "used up later", channel: email, first: busy, then: []answer{used}, want: []time.Duration{7 * time.Second}, result: result(notification.Failed, message(used.err)), failure: workflows.DeliveryFailed},
-		{name: "refused", channel: email, first: refused, result: result(notification.Failed, message(refused.err)), failure: workflows.DeliveryFailed},
+		{name: "left to Send", channel: email, first: full, then: []answer{sent}, want: []time.Duration{0},
+			result: result(notification.Sent, "")},
+		{name: "busy", channel: email, first: busy, then: []answer{sent}, want: []time.Duration{7 * time.Second},
+			result: result(notification.Sent, "")},
+		{name: "failures of Herald", channel: email, first: panicky, then: []answer{outage, sent},
+			want: []time.Duration{30 * time.Second, time.Minute}, result: result(notification.Sent, "")},
+		{name: "no answer", channel: email, first: panics, then: []answer{sent}, want: []time.Duration{30 * time.Second},
+			result: result(notification.Sent, "")},
+		{name: "used up later", channel: email, first: busy, then: []answer{used}, want: []time.Duration{7 * time.Second},
+			result: result(notification.Failed, message(used.err)), failure: workflows.DeliveryFailed},
+		{name: "refused", channel: email, first: refused, result: result(notification.Failed, message(refused.err)),
+			failure: workflows.DeliveryFailed},
 		{name: "refused on a best-effort channel", channel: slack, first: refused, result: result(notification.Failed, message(refused.err))},
 		{name: "dropped", channel: email, first: dropped, result: result(notification.Cancelled, "USER_DISABLED")},
 	}
@@ -125,7 +132,8 @@ func TestCancelledDuringTheFirstAttempt(t *testing.T) {
 			t.Parallel()
 
 			env := newEnv(t)
-			env.OnActivity(acts.SendFirst, mock.Anything, mock.Anything).Return(func(ctx context.Context, _ activities.SendInput) (activities.SendResult, error) {
+			env.OnActivity(acts.SendFirst, mock.Anything,
+				mock.Anything).Return(func(ctx context.Context, _ activities.SendInput) (activities.SendResult, error) {
 				env.CancelWorkflow()
 				return tt.first.result, cmp.Or(ctx.Err(), tt.first.err)
 			}).Once()
@@ -188,7 +196,9 @@ func TestSignalledAtTheFirstAttempt(t *testing.T) {
 				env.RegisterDelayedCallback(signal, 0)
 			}
 			if tt.first != nil {
-				env.OnActivity(acts.SendFirst, mock.Anything, sendInput(notification.Email)).Return(tt.first.result, tt.first.err).Once().Run(func(mock.Arguments) {
+				env.OnActivity(acts.SendFirst, mock.Anything, sendInput(notification.Email)).Return(tt.first.result, tt.first.err).Once().Run(func(
+					mock.Arguments,
+				) {
 					if !tt.before {
 						signal()
 					} else if tt.signal == workflows.Reschedule {
@@ -196,7 +206,8 @@ func TestSignalledAtTheFirstAttempt(t *testing.T) {
 					}
 				})
 			} else {
-				env.OnActivity(acts.Reschedule, mock.Anything, activities.RescheduleInput{DeliveryID: deliveryID, Until: start.Add(3 * time.Hour).UTC()}).Return(sent.result, nil).Once()
+				env.OnActivity(acts.Reschedule, mock.Anything,
+					activities.RescheduleInput{DeliveryID: deliveryID, Until: start.Add(3 * time.Hour).UTC()}).Return(sent.result, nil).Once()
 			}
 			calls := &sendCalls{}
 			if tt.want != nil {

@@ -68,9 +68,11 @@ func TestCleanOutboxes(t *testing.T) {
 		want := ""
 		if ordersDown {
 			want = "Down"
-			env.OnActivity(acts.CleanOutbox, mock.Anything, orders).Return(activities.CleanOutboxResult{}, temporal.NewApplicationError("no connection", "Down")).Times(5)
+			env.OnActivity(acts.CleanOutbox, mock.Anything, orders).Return(activities.CleanOutboxResult{},
+				temporal.NewApplicationError("no connection", "Down")).Times(5)
 		} else {
-			env.OnActivity(acts.CleanOutbox, mock.Anything, orders).Return(activities.CleanOutboxResult{Source: "orders", Deleted: 7, More: true}, nil).Once()
+			env.OnActivity(acts.CleanOutbox, mock.Anything, orders).Return(activities.CleanOutboxResult{Source: "orders", Deleted: 7, More: true},
+				nil).Once()
 		}
 		env.OnActivity(acts.CleanOutbox, mock.Anything, herald).Return(activities.CleanOutboxResult{Source: "herald", Deleted: 3}, nil).Once()
 
@@ -80,7 +82,8 @@ func TestCleanOutboxes(t *testing.T) {
 		env.AssertExpectations(t)
 		if !ordersDown {
 			result := resultOf[workflows.CleanResult](t, env)
-			require.Equal(t, []activities.CleanOutboxResult{{Source: "orders", Deleted: 7, More: true}, {Source: "herald", Deleted: 3}}, result.Outboxes)
+			require.Equal(t, []activities.CleanOutboxResult{{Source: "orders", Deleted: 7, More: true}, {Source: "herald", Deleted: 3}},
+				result.Outboxes)
 		}
 	}
 }

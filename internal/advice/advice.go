@@ -43,7 +43,8 @@ func NoEvent(id string, err error) error {
 		return err
 	}
 	return With(fmt.Errorf("event %s: %w", id, err),
-		"check the id, or look for it with `starter event list`; purged events are gone, and a row of an outbox without `people: true` is no event")
+		"check the id, or look for it with `starter event list`; purged events are gone, and a row of an outbox without `people: true` is no "+
+			"event")
 }
 
 var needsNoQuotes = regexp.MustCompile(`^[\w@%+=:,./-]+$`)

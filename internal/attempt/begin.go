@@ -118,10 +118,12 @@ const (
 			FROM   due
 			WHERE  attempt_owner IS NOT NULL
 			ON CONFLICT (delivery_id, attempt) DO UPDATE
-			SET    started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = 'LOST', provider_status = NULL, detail = NULL, took = NULL
+			SET    started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = 'LOST', provider_status = NULL, detail = NULL,
+			       took = NULL
 		), begun AS (
 			UPDATE notification n
-			SET    attempt_count = n.attempt_count + CASE WHEN n.attempt_count > $6 AND d.attempt_owner IS NULL AND ` + uncounted + ` THEN 0 ELSE 1 END,
+			SET    attempt_count = n.attempt_count + CASE WHEN n.attempt_count > $6 AND d.attempt_owner IS NULL
+			       AND ` + uncounted + ` THEN 0 ELSE 1 END,
 			       attempt_owner = $3,
 			       attempt_until = clock_timestamp() + $4,
 			       attempt_began = clock_timestamp(),
@@ -150,7 +152,8 @@ const (
 		` + messageOf + `
 		LEFT JOIN LATERAL (
 			SELECT tried.*
-			FROM  (SELECT count(*) FILTER (WHERE a.outcome IN ('REFUSED', 'UNAVAILABLE', 'AMBIGUOUS') OR a.outcome IN (` + outages + `) AND a.started_at >= a.outage + $7) AS ended,
+			FROM  (SELECT count(*) FILTER (WHERE a.outcome IN ('REFUSED', 'UNAVAILABLE', 'AMBIGUOUS')
+			       OR a.outcome IN (` + outages + `) AND a.started_at >= a.outage + $7) AS ended,
 			              count(*) FILTER (WHERE a.outcome = 'LOST') AS crashed,
 			              now() - min(a.started_at) FILTER (WHERE a.outcome = 'ACCOUNT') AS rejected,
 			              now() - min(a.outage) AS outage,
@@ -194,7 +197,9 @@ func (l lease) attempt(asked time.Time) notification.Attempt {
 
 // takeLeases begins the deliveries that are due. It returns the ids of the deliveries to judge, and
 // the channels of the deliveries that a cap may limit.
-func (s Store) takeLeases(ctx context.Context, in notification.Begin, begun attempts) (toJudge []string, toCount map[string]notification.Channel, err error) {
+func (s Store) takeLeases(
+	ctx context.Context, in notification.Begin, begun attempts,
+) (toJudge []string, toCount map[string]notification.Channel, err error) {
 	toCount = map[string]notification.Channel{}
 	asked := time.Now() // before the database reads its clock, so that no message is sent late
 	leases, err := db.Collect(ctx, s.Pool, "take leases", db.ByName[lease](), beginAttempts,

@@ -13,7 +13,9 @@ import (
 // ones, up to limit, in the order of notification.id. It marks them as having a workflow. Once the
 // event has `most` such workflows, it marks the others as having none. A repeat returns the same
 // deliveries. next is the first id to read after them; 0: that was all.
-func (s Store) ClaimFailed(ctx context.Context, part notification.Part, most, limit int) (failed []notification.FailedDelivery, next int64, err error) {
+func (s Store) ClaimFailed(
+	ctx context.Context, part notification.Part, most, limit int,
+) (failed []notification.FailedDelivery, next int64, err error) {
 	// Batches of one event count one after another: each sees the marks of the others.
 	const lock = `SELECT pg_advisory_xact_lock(hashtextextended('failed_child ' || $1, 0))`
 	const mark = `

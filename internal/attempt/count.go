@@ -109,7 +109,9 @@ func count(ctx context.Context, tx pgx.Tx, in notification.Begin, messages map[s
 	var counted []countedRow
 	batch := &pgx.Batch{}
 	batch.Queue(lockCounted, keys)
-	batch.Queue(readCaps, keys, notification.MaxCounted, db.MaxRowsPerEventType).QueryRow(func(row pgx.Row) error { return row.Scan(&now, &caps, &counted) })
+	batch.Queue(readCaps, keys, notification.MaxCounted, db.MaxRowsPerEventType).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&now, &caps, &counted)
+	})
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, err
 	}
@@ -135,7 +137,8 @@ func count(ctx context.Context, tx pgx.Tx, in notification.Begin, messages map[s
 	_, err = tx.Exec(ctx, `
 		INSERT INTO counted_message AS c (message_id, user_type, user_id, channel_type, category, at, waits)
 		SELECT "MessageID", "UserType", "UserID", "Channel", "Category", "At", "Waits"
-		FROM   jsonb_to_recordset($1) AS k ("MessageID" text, "UserType" text, "UserID" text, "Channel" text, "Category" text, "At" timestamptz, "Waits" boolean, "Dropped" boolean)
+		FROM   jsonb_to_recordset($1) AS k ("MessageID" text, "UserType" text, "UserID" text, "Channel" text, "Category" text, "At" timestamptz,
+		       "Waits" boolean, "Dropped" boolean)
 		WHERE  NOT "Dropped"
 		ON CONFLICT (message_id) DO UPDATE
 		SET    at = excluded.at, waits = excluded.waits, category = excluded.category`, keys)

@@ -13,10 +13,12 @@ import (
 const (
 	// later reports whether the delivery n waits a minute or longer. The workflow of a CANCELLED
 	// delivery ends at once.
-	later = `n.status <> 'CANCELLED' AND (n.strategy = 'AGGREGATE' OR coalesce(greatest(n.send_after, n.next_attempt_at) >= now() + interval '1 minute', false))`
+	later = `n.status <> 'CANCELLED' AND (n.strategy = 'AGGREGATE'
+		OR coalesce(greatest(n.send_after, n.next_attempt_at) >= now() + interval '1 minute', false))`
 	// SelectDeliveries reads deliveries n for [Store.ReadDeliveries].
 	SelectDeliveries = `
-		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + later + ` AS later, ` + db.EscalationFacts + ` AS escalation
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority,
+		       ` + later + ` AS later, ` + db.EscalationFacts + ` AS escalation
 		FROM   notification n
 		` + db.EscalationOf
 )
@@ -49,7 +51,9 @@ func (s Store) Undelivered(ctx context.Context, eventID string, limit int) ([]no
 // LaneDeliveries reads the first deliveries of a part that are still to be made, up to
 // limit, with one status; empty: any. next is the first notification.id to read after them;
 // 0: that was all.
-func (s Store) LaneDeliveries(ctx context.Context, part notification.Part, only notification.Status, limit int) (deliveries []notification.Delivery, next int64, err error) {
+func (s Store) LaneDeliveries(
+	ctx context.Context, part notification.Part, only notification.Status, limit int,
+) (deliveries []notification.Delivery, next int64, err error) {
 	const query = SelectDeliveries + `
 		WHERE  ` + InPart + `
 		AND    ` + db.Undelivered + `
@@ -74,7 +78,9 @@ func PartArgs(part notification.Part) []any {
 }
 
 // ReadDeliveries reads up to limit deliveries. next is as in [Store.LaneDeliveries].
-func (s Store) ReadDeliveries(ctx context.Context, limit int, query string, args ...any) (deliveries []notification.Delivery, next int64, err error) {
+func (s Store) ReadDeliveries(
+	ctx context.Context, limit int, query string, args ...any,
+) (deliveries []notification.Delivery, next int64, err error) {
 	type row struct {
 		ID int64
 		notification.Delivery
@@ -92,7 +98,9 @@ func (s Store) ReadDeliveries(ctx context.Context, limit int, query string, args
 // NextDeliveries returns the stretch of the next deliveries of a lane that are still to be
 // made: up to limit deliveries with ids in a range, with one status; empty: any. The zero value:
 // there are none.
-func (s Store) NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status, limit int) (notification.Stretch, error) {
+func (s Store) NextDeliveries(
+	ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status, limit int,
+) (notification.Stretch, error) {
 	const query = `
 		SELECT coalesce(min(id), 0) AS first,
 		       coalesce(max(id), 0) AS last,
@@ -131,7 +139,9 @@ func (s Store) Lanes(ctx context.Context, eventID string) ([]notification.Lane, 
 
 // BatchDeliveries reads the deliveries of an event over a channel with a notification.id in
 // ids. They are due at once and were never attempted. High priority comes first.
-func (s Store) BatchDeliveries(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) ([]string, error) {
+func (s Store) BatchDeliveries(
+	ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange,
+) ([]string, error) {
 	const query = `
 		SELECT n.delivery_id
 		FROM   notification n

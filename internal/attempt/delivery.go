@@ -57,13 +57,17 @@ func (s Store) DeliveryState(ctx context.Context, deliveryID string) (DeliverySt
 // status after that. If another event withdraws the delivery, that is the reason of a
 // cancellation. A delivery that was sent meanwhile stays sent, or FAILED by a receipt. A delivery to
 // cancel stays PENDING while an attempt at its digest is in flight, and its workflow asks again.
-func (s Store) GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (now notification.Status, err error) {
+func (s Store) GiveUp(
+	ctx context.Context, deliveryID string, status notification.Status, reason string,
+) (now notification.Status, err error) {
 	const read = `SELECT status FROM notification WHERE delivery_id = $1`
 
 	if status == notification.Failed {
 		err = s.fail(ctx, deliveryID, reason)
 	} else {
-		_, _, err = cancel.On(s.DB).Cancel(ctx, cancel.Cancellation{Which: "n.delivery_id = $1 AND NOT (" + digestUnderWay + ")", Args: []any{deliveryID}, Reason: reason, Limit: 1, Own: true})
+		_, _, err = cancel.On(s.DB).Cancel(ctx, cancel.Cancellation{
+			Which: "n.delivery_id = $1 AND NOT (" + digestUnderWay + ")", Args: []any{deliveryID}, Reason: reason, Limit: 1, Own: true,
+		})
 	}
 	if err != nil {
 		return "", err

@@ -72,8 +72,10 @@ const endAttempts = `
 			SELECT i.*, CASE WHEN i.words = '' THEN NULL WHEN ` + db.Erased + ` THEN '` + db.ErasedText + `' ELSE i.words END AS detail,
 			       n.id, n.status, n.receipt_failed, n.attempt_began, n.attempt_owner IS NOT DISTINCT FROM i.owner AS mine,
 			       n.status IN ('PENDING', 'FAILED') OR (n.status IN ('CANCELLED', 'DELIVERED') AND i.outcome = 'SENT') AS open
-			FROM   unnest((SELECT $1::int[]), $2::text[], $3::int[], $4::text[], $5::int[], $6::text[], $7::text[], $8::text[], $9::interval[], $10::boolean[], $12::text[], $13::timestamptz[], $14::text[])
-			           AS i (result, delivery_id, attempt, outcome, provider_status, provider_id, words, digest_id, took, give_up, owner, next, provider)
+			FROM   unnest((SELECT $1::int[]), $2::text[], $3::int[], $4::text[], $5::int[], $6::text[], $7::text[], $8::text[], $9::interval[],
+			       $10::boolean[], $12::text[], $13::timestamptz[], $14::text[])
+			           AS i (result, delivery_id, attempt, outcome, provider_status, provider_id, words, digest_id, took, give_up, owner, next,
+			               provider)
 			JOIN   notification n USING (delivery_id)
 			ORDER BY n.id
 			FOR UPDATE OF n
@@ -107,16 +109,19 @@ const endAttempts = `
 			       status              = CASE WHEN e.outcome = 'SENT' AND e.open AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN 'SENT'
 			                                  WHEN e.outcome <> 'SENT' AND e.open AND e.give_up THEN 'FAILED'
 			                                  ELSE n.status END,
-			       sent_at             = CASE WHEN e.outcome = 'SENT' AND e.open AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN now() ELSE n.sent_at END,
+			       sent_at             = CASE WHEN e.outcome = 'SENT' AND e.open AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN now()
+			           ELSE n.sent_at END,
 			       available_at        = CASE WHEN e.open THEN coalesce(n.available_at, now()) ELSE n.available_at END,
 			       provider            = CASE WHEN e.open AND e.outcome IN ('SENT', 'AMBIGUOUS') THEN nullif(e.provider, '') ELSE n.provider END,
 			       provider_message_id = CASE WHEN e.open AND e.outcome = 'SENT' THEN nullif(e.provider_id, '') ELSE n.provider_message_id END,
 			       last_error          = CASE WHEN NOT e.open OR n.receipt_failed THEN n.last_error ELSE e.detail END,
-			       digest_id           = CASE WHEN e.open AND e.outcome = 'SENT' THEN coalesce(nullif(e.digest_id, ''), n.digest_id) ELSE n.digest_id END
+			       digest_id           = CASE WHEN e.open AND e.outcome = 'SENT' THEN coalesce(nullif(e.digest_id, ''), n.digest_id)
+			           ELSE n.digest_id END
 			FROM   item e
 			WHERE  n.id = e.id
 			AND    (e.mine OR e.id IN (SELECT id FROM corrected))
-			RETURNING n.id, n.status, n.delivery_id, n.channel, e.open AND e.give_up AND e.outcome <> 'SENT' AND NOT n.receipt_failed AS given_up, CASE
+			RETURNING n.id, n.status, n.delivery_id, n.channel, e.open AND e.give_up AND e.outcome <> 'SENT' AND NOT n.receipt_failed AS given_up,
+			       CASE
 			    WHEN e.open AND n.status IN ('SENT', 'DELIVERED') AND n.strategy = 'IMMEDIATE' AND n.send_after IS NULL
 			         AND NOT ` + db.Retried + `
 			    THEN greatest(now() - (SELECT o.created_at FROM event_outbox o WHERE o.event_id = n.event_id), '0')
@@ -152,7 +157,9 @@ func endingArgs(all []notification.AttemptResult) []any {
 			next, providers = append(next, db.Optional(r.Next)), append(providers, r.Provider)
 		}
 	}
-	return []any{results, ids, numbers, outcomes, providerStatuses, providerIDs, details, digestIDs, took, giveUps, bestEffort(), owners, next, providers}
+	return []any{
+		results, ids, numbers, outcomes, providerStatuses, providerIDs, details, digestIDs, took, giveUps, bestEffort(), owners, next, providers,
+	}
 }
 
 // itemsOf returns the attempts that a result ends.

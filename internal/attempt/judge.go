@@ -67,7 +67,8 @@ func (s Store) releaseOwner(ctx context.Context, in notification.Begin) {
 			FOR UPDATE
 		)
 		UPDATE notification n
-		SET    attempt_count = n.attempt_count - CASE WHEN EXISTS (SELECT FROM delivery_attempt a WHERE (a.delivery_id, a.attempt) = (n.delivery_id, n.attempt_count)) THEN 0 ELSE 1 END,
+		SET    attempt_count = n.attempt_count - CASE WHEN EXISTS (SELECT FROM delivery_attempt a
+		       WHERE (a.delivery_id, a.attempt) = (n.delivery_id, n.attempt_count)) THEN 0 ELSE 1 END,
 		       attempt_owner = NULL,
 		       attempt_until = NULL,
 		       attempt_began = NULL
@@ -99,7 +100,9 @@ func (s Store) settle(ctx context.Context, released, moved []notification.Attemp
 		       status            = CASE WHEN r.dropped THEN 'CANCELLED' ELSE n.status END,
 		       last_error        = CASE WHEN r.dropped THEN r.reason ELSE n.last_error END,
 		       next_attempt_at   = CASE WHEN ` + movedMeanwhile + ` THEN n.next_attempt_at ELSE coalesce(r.not_before, n.next_attempt_at) END,
-		       send_after        = CASE WHEN n.send_after IS NOT NULL AND NOT ` + movedMeanwhile + ` THEN coalesce(r.not_before, n.send_after) ELSE n.send_after END -- a delivery that was planned for at once stays in its lane
+		       send_after        = CASE WHEN n.send_after IS NOT NULL
+		           AND NOT ` + movedMeanwhile + ` THEN coalesce(r.not_before, n.send_after)
+			ELSE n.send_after END -- a delivery that was planned for at once stays in its lane
 		FROM  (SELECT n.id, i.moved, i.counted, i.address, i.reason, i.not_before, i.reason <> '' AND n.status = 'PENDING' AS dropped
 		       FROM   unnest((SELECT $1::text[]), $2::text[], $3::boolean[], $4::int[], $5::text[], $6::text[], $7::timestamptz[])
 		                  AS i (delivery_id, owner, moved, counted, address, reason, not_before)
@@ -224,7 +227,8 @@ func (s Store) DigestQuietCheck(ctx context.Context, key notification.DigestKey)
 		LIMIT  @limit`
 
 	found, err := readAttemptFacts(ctx, s.Pool, waiting, pgx.NamedArgs{
-		"user_type": key.UserType, "user_id": key.UserID, "channel": key.Channel, "event_type": key.EventType, "limit": notification.MaxDigestItems,
+		"user_type": key.UserType, "user_id": key.UserID, "channel": key.Channel, "event_type": key.EventType,
+		"limit": notification.MaxDigestItems,
 	})
 	return quietCheck(found), err
 }

@@ -55,7 +55,8 @@ func TestExchangeLimitsBody(t *testing.T) {
 			failure := exchange.Failure(t.Context(), "p")
 			if tt.failed {
 				require.Error(t, err)
-				require.Equal(t, &notification.ProviderError{Provider: "p", Class: notification.Ambiguous, Status: 200, Code: "unexpected answer"}, failure)
+				require.Equal(t, &notification.ProviderError{Provider: "p", Class: notification.Ambiguous, Status: 200, Code: "unexpected answer"},
+					failure)
 				return
 			}
 			require.NoError(t, err)

@@ -20,7 +20,8 @@ func TestRetryAfter(t *testing.T) {
 		time.Second:      {"0", "1", "Sat, 21 Nov 2026 11:00:00 GMT", "Mon, 01 Jan 0001 00:00:00 GMT"},
 		7 * time.Second:  {"007"},
 		30 * time.Second: {" 30 ", "Sat, 21 Nov 2026 12:00:30 GMT", "Saturday, 21-Nov-26 12:00:30 GMT", "Sat Nov 21 12:00:30 2026"},
-		15 * time.Minute: {"900", "901", "4294967296", "99999999999999999999999999", "Sat, 21 Nov 2026 13:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT"},
+		15 * time.Minute: {"900", "901", "4294967296", "99999999999999999999999999", "Sat, 21 Nov 2026 13:00:00 GMT",
+			"Fri, 31 Dec 9999 23:59:59 GMT"},
 	} {
 		for _, header := range headers {
 			require.Equal(t, want, channel.RetryAfter(header, noon), header)

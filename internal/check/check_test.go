@@ -31,8 +31,10 @@ func TestNoMistakes(t *testing.T) {
 	t.Parallel()
 
 	for name, sql := range map[string]string{
-		"an event that cancels another one":       `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels) VALUES ('evt-2', 'VISIT_OFF', 'VISIT', '5', '{}', 'evt-1')`,
-		"events of a source that goes to a topic": `INSERT INTO event_outbox (event_id, event_type, source) VALUES ('ledger-1', 'BOOKED', 'ledger')`,
+		"an event that cancels another one": `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload,
+			cancels) VALUES ('evt-2', 'VISIT_OFF', 'VISIT', '5', '{}', 'evt-1')`,
+		"events of a source that goes to a topic": `INSERT INTO event_outbox (event_id, event_type, source)
+			VALUES ('ledger-1', 'BOOKED', 'ledger')`,
 	} {
 		i := newInstallation(t)
 		i.exec(t, sql)

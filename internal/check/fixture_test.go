@@ -49,7 +49,8 @@ func newInstallation(t *testing.T) *installation {
 	i.environment = map[string]string{
 		"SENDGRID_BASE_URL": server.URL, "SENDGRID_API_KEY": "SG.check", "EMAIL_FROM": "herald@example.com",
 		"TWILIO_BASE_URL": server.URL, "TWILIO_ACCOUNT_SID": "AC0", "TWILIO_AUTH_TOKEN": "check", "TWILIO_FROM": "+15005550006",
-		"FCM_BASE_URL": server.URL + "/v1", "FCM_PROJECT_ID": "herald-check", "WEBHOOK_ALLOWED_HOSTS": "*", "WEBHOOK_SECRET": "whsec_aHVudGVyMi1odW50ZXIyLWh1bnRlcjItaHVudGVyMg==", "SLACK_ALLOWED_HOSTS": strings.TrimPrefix(server.URL, "http://"),
+		"FCM_BASE_URL": server.URL + "/v1", "FCM_PROJECT_ID": "herald-check", "WEBHOOK_ALLOWED_HOSTS": "*",
+		"WEBHOOK_SECRET": "whsec_aHVudGVyMi1odW50ZXIyLWh1bnRlcjItaHVudGVyMg==", "SLACK_ALLOWED_HOSTS": strings.TrimPrefix(server.URL, "http://"),
 	}
 	scripts, settings := seed.Scripts(server.URL)
 	agree := func(context.Context, map[string]int) error { return nil }
@@ -74,7 +75,9 @@ func (i *installation) check(t *testing.T, changes map[string]string) check.Resu
 	schema, usable := check.Schema(t.Context(), i.DB, migrations.FS)
 	subjects := []check.Subject{schema}
 	if usable {
-		subjects = append(subjects, check.Planning(check.PlanningInput{DB: i.DB, Senders: senders, Texts: texts.Engine{LinkSchemes: []string{"myapp"}}, Since: time.Hour, Sources: sources})...)
+		subjects = append(subjects, check.Planning(check.PlanningInput{
+			DB: i.DB, Senders: senders, Texts: texts.Engine{LinkSchemes: []string{"myapp"}}, Since: time.Hour, Sources: sources,
+		})...)
 		subjects = append(subjects, check.Sending(i.DB, senders)...)
 	}
 	return check.Run(t.Context(), subjects)
@@ -82,7 +85,8 @@ func (i *installation) check(t *testing.T, changes map[string]string) check.Resu
 
 func (i *installation) event(t *testing.T, id, eventType, aggregateType, payload string) {
 	t.Helper()
-	i.exec(t, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, $2, $3, '5', $4)`, id, eventType, aggregateType, payload)
+	i.exec(t, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, $2, $3, '5', $4)`, id,
+		eventType, aggregateType, payload)
 }
 
 // sent returns the messages that the sandbox's providers received.

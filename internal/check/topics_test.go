@@ -32,7 +32,8 @@ func TestTopicCopies(t *testing.T) {
 		"brittle":     {replicas: 3, minInSync: 3, mistake: "while a single broker is down: min.insync.replicas is 3, for 3 replicas"},
 		"stuck":       {replicas: 2, minInSync: 3, mistake: "it takes no record: 2 of 2 replicas are in sync, and min.insync.replicas is 3"},
 	} {
-		kafkatest.CreateReplicated(t, cluster.Address, topic, int16(tt.replicas), map[string]string{"min.insync.replicas": strconv.Itoa(tt.minInSync)})
+		kafkatest.CreateReplicated(t, cluster.Address, topic, int16(tt.replicas),
+			map[string]string{"min.insync.replicas": strconv.Itoa(tt.minInSync)})
 		result := check.Run(t.Context(), check.Topics(db, brokers, toTopic(topic)))
 		requireFinding(t, result.Mistakes, topic, tt.mistake)
 		requireFinding(t, result.Advice, topic, tt.advice)
@@ -44,9 +45,15 @@ func TestTopicSettingsRefused(t *testing.T) {
 	t.Parallel()
 
 	const mechanism, password = "SCRAM-SHA-256", "hunter2"
-	cluster := kafkatest.NewCluster(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.SeedTopics(1, "orders"), kfake.User(mechanism, "herald", password,
-		kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "orders", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationWrite, Allow: true}))
-	brokers := must(kafka.New(kafka.Settings{Brokers: []string{cluster.Address}, Mechanism: mechanism, Username: "herald", Password: password}))(t)
+	cluster := kafkatest.NewCluster(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.SeedTopics(1, "orders"),
+		kfake.User(mechanism, "herald", password,
+			kfake.ACL{
+				Resource: kmsg.ACLResourceTypeTopic, Name: "orders", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationWrite,
+				Allow: true,
+			}))
+	brokers := must(kafka.New(kafka.Settings{
+		Brokers: []string{cluster.Address}, Mechanism: mechanism, Username: "herald", Password: password,
+	}))(t)
 	defer brokers.Close(t.Context())
 
 	result := check.Run(t.Context(), check.Topics(postgrestest.New(t), brokers, toTopic("orders")))

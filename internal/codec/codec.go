@@ -34,7 +34,8 @@ const (
 var idForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
 
 // errKeys does not quote the value, because it is a secret.
-var errKeys = errors.New("must be id:key, or several with commas between them and different ids; a key is 32 bytes in base64: create it with `openssl rand -base64 32`")
+var errKeys = errors.New("must be id:key, or several with commas between them and different ids; a key is 32 bytes in base64: create it " +
+	"with `openssl rand -base64 32`")
 
 // New reads keys such as "b:KEY,a:KEY". All keys decrypt. If encrypt is set, the first key
 // encrypts.

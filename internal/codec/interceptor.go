@@ -35,7 +35,9 @@ func (c Codec) Interceptor() (grpc.UnaryClientInterceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	return func(
+		ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+	) error {
 		payloads := whole
 		if isOverview(method) {
 			payloads = partly

@@ -76,9 +76,10 @@ func TestRequestsAreEncrypted(t *testing.T) {
 		require.True(t, proto.Equal(before, request))
 	}
 
-	require.NoError(t, call(t, newCodec(t, keyA, false), "StartWorkflowExecution", start, &workflowservice.StartWorkflowExecutionResponse{}, func(sent proto.Message) {
-		require.True(t, proto.Equal(start, sent), "off")
-	}))
+	require.NoError(t, call(t, newCodec(t, keyA, false), "StartWorkflowExecution", start, &workflowservice.StartWorkflowExecutionResponse{},
+		func(sent proto.Message) {
+			require.True(t, proto.Equal(start, sent), "off")
+		}))
 }
 
 // A task with an unknown key reaches no workflow, because the workflow would fail. Lists,
@@ -89,11 +90,10 @@ func TestAnswersWithAnUnknownKey(t *testing.T) {
 	other := newCodec(t, keyB, true)
 	foreign := encoded(t, other, payload(t, "theirs"))
 	task := func(summary *commonpb.Payload, input ...*commonpb.Payload) *workflowservice.PollWorkflowTaskQueueResponse {
+		started := &historypb.WorkflowExecutionStartedEventAttributes{Input: &commonpb.Payloads{Payloads: input}}
 		return &workflowservice.PollWorkflowTaskQueueResponse{History: &historypb.History{Events: []*historypb.HistoryEvent{{
 			UserMetadata: &sdkpb.UserMetadata{Summary: summary},
-			Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
-				Input: &commonpb.Payloads{Payloads: input},
-			}},
+			Attributes:   &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: started},
 		}}}}
 	}
 	c := newCodec(t, keyA, true)
@@ -132,10 +132,11 @@ func TestRecordedHistories(t *testing.T) {
 		require.NoError(t, call(t, c, "PollWorkflowTaskQueue", task, &workflowservice.PollWorkflowTaskQueueResponse{}, func(sent proto.Message) {
 			requireEncrypted(t, sent, file)
 			require.NoError(t, answer(t, c, "PollWorkflowTaskQueue", sent))
-			require.NoError(t, proxy.VisitFailures(t.Context(), sent, proxy.VisitFailuresOptions{Visitor: func(_ *proxy.VisitFailuresContext, failure *failurepb.Failure) error {
-				failure.EncodedAttributes = nil // the SDK does not set them
-				return nil
-			}}))
+			require.NoError(t, proxy.VisitFailures(t.Context(), sent,
+				proxy.VisitFailuresOptions{Visitor: func(_ *proxy.VisitFailuresContext, failure *failurepb.Failure) error {
+					failure.EncodedAttributes = nil // the SDK does not set them
+					return nil
+				}}))
 			require.True(t, proto.Equal(task, sent), file)
 		}))
 	}

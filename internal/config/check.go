@@ -74,7 +74,8 @@ func linkSchemes(r *environment.Reader, schemes []string) []string {
 	for i := range schemes {
 		schemes[i] = strings.ToLower(strings.TrimSpace(schemes[i]))
 		if !scheme.MatchString(schemes[i]) || runsCode.MatchString(schemes[i]) {
-			r.Refuse("TEMPLATE_LINK_SCHEMES", "must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data")
+			r.Refuse("TEMPLATE_LINK_SCHEMES",
+				"must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data")
 		}
 	}
 	return schemes
@@ -97,7 +98,9 @@ func checkListen(r *environment.Reader, key, addr string) {
 func checkDatabase(r *environment.Reader, key, url string) {
 	parsed, err := pgconn.ParseConfig(url)
 	if err != nil || misread(url, parsed) { // hide err: it quotes the URL with the password
-		r.Refuse(key, "must be a Postgres URL such as postgres://user:password@host:5432/herald, with %2F for / in the password, %3F for ?, %23 for # and %25 for %")
+		r.Refuse(key,
+			"must be a Postgres URL such as postgres://user:password@host:5432/herald, with %2F for / in the password, %3F for ?, %23 for # and "+
+				"%25 for %")
 		return
 	}
 	ok := parsed.TLSConfig != nil || environment.IsLocal(parsed.Host)

@@ -12,11 +12,13 @@ import (
 
 // Starter holds the settings of commands that neither send nor publish.
 type Starter struct {
-	DatabaseURL     environment.Secret `env:"DATABASE_URL,required,notEmpty"`
-	TaskQueuePrefix string             `env:"TASK_QUEUE_PREFIX" envDefault:"herald"` // prefix of task queues and pollers' workflow ids: a-z, 0-9 and -, up to 50
-	AllowCleartext  bool               `env:"ALLOW_CLEARTEXT" envDefault:"false"`    // permits unencrypted traffic to other hosts
-	Secret          environment.Secret `env:"HERALD_SECRET"`                         // 32 bytes or more; if empty, Herald cannot hash addresses or sign links
-	SecretPrevious  environment.Secret `env:"HERALD_SECRET_PREVIOUS"`                // the secret that HERALD_SECRET replaces; empty if none
+	DatabaseURL environment.Secret `env:"DATABASE_URL,required,notEmpty"`
+	// prefix of task queues and pollers' workflow ids: a-z, 0-9 and -, up to 50
+	TaskQueuePrefix string `env:"TASK_QUEUE_PREFIX" envDefault:"herald"`
+	AllowCleartext  bool   `env:"ALLOW_CLEARTEXT" envDefault:"false"` // permits unencrypted traffic to other hosts
+	// 32 bytes or more; if empty, Herald cannot hash addresses or sign links
+	Secret         environment.Secret `env:"HERALD_SECRET"`
+	SecretPrevious environment.Secret `env:"HERALD_SECRET_PREVIOUS"` // the secret that HERALD_SECRET replaces; empty if none
 
 	OutboxPollInterval time.Duration `env:"OUTBOX_POLL_INTERVAL" envDefault:"1s"` // 100 ms to 1 min
 	OutboxBatchSize    int           `env:"OUTBOX_BATCH_SIZE" envDefault:"100"`   // events, 1 to 1000
@@ -34,14 +36,16 @@ type Starter struct {
 type Config struct {
 	Starter
 
-	RabbitMQURL    environment.Secret `env:"RABBITMQ_URL,required,notEmpty"`
-	QueueLength    int                `env:"RABBITMQ_QUEUE_LENGTH"` // maximum messages in each queue that Herald creates for other programs; 0: no limit
-	QueueTTL       time.Duration      `env:"RABBITMQ_QUEUE_TTL"`    // time until these messages expire, 1 s to 45 days; 0: never
-	PublishEvents  bool               `env:"PUBLISH_EVENTS" envDefault:"true"`
-	BulkThreshold  int                `env:"BULK_THRESHOLD" envDefault:"1000"` // recipients; the deliveries of an event with more go in batches; 0: never in batches
-	PublicURL      string             `env:"PUBLIC_URL"`                       // the gateway's URL for providers; empty: unreachable
-	WorkerHTTPAddr string             `env:"WORKER_HTTP_ADDR" envDefault:":8081"`
-	WorkerPromote  Promotion          `env:"WORKER_PROMOTE" envDefault:"auto"` // auto or manual
+	RabbitMQURL environment.Secret `env:"RABBITMQ_URL,required,notEmpty"`
+	// maximum messages in each queue that Herald creates for other programs; 0: no limit
+	QueueLength   int           `env:"RABBITMQ_QUEUE_LENGTH"`
+	QueueTTL      time.Duration `env:"RABBITMQ_QUEUE_TTL"` // time until these messages expire, 1 s to 45 days; 0: never
+	PublishEvents bool          `env:"PUBLISH_EVENTS" envDefault:"true"`
+	// recipients; the deliveries of an event with more go in batches; 0: never in batches
+	BulkThreshold  int       `env:"BULK_THRESHOLD" envDefault:"1000"`
+	PublicURL      string    `env:"PUBLIC_URL"` // the gateway's URL for providers; empty: unreachable
+	WorkerHTTPAddr string    `env:"WORKER_HTTP_ADDR" envDefault:":8081"`
+	WorkerPromote  Promotion `env:"WORKER_PROMOTE" envDefault:"auto"` // auto or manual
 
 	// Ages at which Herald deletes rows of other tables; 0: never.
 	RetentionEventIDs      time.Duration `env:"RETENTION_EVENT_IDS"`     // ids of ended events, by which Herald recognizes a repeated event

@@ -37,7 +37,9 @@ func TestDefaults(t *testing.T) {
 		Policies:       cfg.Policies,
 	}, cfg)
 	for _, channel := range notification.Channels() {
-		want := config.Policy{MaxAttempts: 3, RetryInterval: channel.FirstRetry(), RetryCoefficient: 2, Outage: time.Hour, Timeout: 10 * time.Second}
+		want := config.Policy{
+			MaxAttempts: 3, RetryInterval: channel.FirstRetry(), RetryCoefficient: 2, Outage: time.Hour, Timeout: 10 * time.Second,
+		}
 		if channel.BestEffort() {
 			want = config.Policy{MaxAttempts: 1, Outage: time.Hour, Timeout: 10 * time.Second}
 		}
@@ -49,12 +51,16 @@ func TestEverySetting(t *testing.T) {
 	t.Parallel()
 
 	cfg, err := from(map[string]string{
-		"DATABASE_URL": "postgres://u:p@db:5433/h?sslmode=disable", "RABBITMQ_URL": "amqps://u:p@mq:5671/v", "TASK_QUEUE_PREFIX": "test-7", "ALLOW_CLEARTEXT": "true",
+		"DATABASE_URL": "postgres://u:p@db:5433/h?sslmode=disable", "RABBITMQ_URL": "amqps://u:p@mq:5671/v", "TASK_QUEUE_PREFIX": "test-7",
+		"ALLOW_CLEARTEXT":      "true",
 		"OUTBOX_POLL_INTERVAL": "250ms", "OUTBOX_BATCH_SIZE": "1000", "OUTBOX_POLLERS": "16", "PUBLISH_EVENTS": "false", "BULK_THRESHOLD": "0",
 		"RABBITMQ_QUEUE_LENGTH": "1000000", "RABBITMQ_QUEUE_TTL": "720h",
-		"RETENTION_EVENTS": "720h", "RETENTION_EVENT_IDS": "87600h", "RETENTION_NOTIFICATIONS": "1h", "RETENTION_ACTIONS": "8760h", "RETENTION_PREFERENCES": "8761h",
-		"PUBLIC_URL": "https://herald.example.com/base/", "HERALD_SECRET": heraldSecret, "WORKER_HTTP_ADDR": "127.0.0.1:0", "WORKER_PROMOTE": "manual",
-		"EMAIL_MAX_ATTEMPTS": "5", "EMAIL_RETRY_INTERVAL": "10ms", "EMAIL_RETRY_COEFFICIENT": "1.5", "EMAIL_OUTAGE": "0", "EMAIL_TIMEOUT": "60s", "EMAIL_RATE_LIMIT": "0.5",
+		"RETENTION_EVENTS": "720h", "RETENTION_EVENT_IDS": "87600h", "RETENTION_NOTIFICATIONS": "1h", "RETENTION_ACTIONS": "8760h",
+		"RETENTION_PREFERENCES": "8761h",
+		"PUBLIC_URL":            "https://herald.example.com/base/", "HERALD_SECRET": heraldSecret, "WORKER_HTTP_ADDR": "127.0.0.1:0",
+		"WORKER_PROMOTE":     "manual",
+		"EMAIL_MAX_ATTEMPTS": "5", "EMAIL_RETRY_INTERVAL": "10ms", "EMAIL_RETRY_COEFFICIENT": "1.5", "EMAIL_OUTAGE": "0", "EMAIL_TIMEOUT": "60s",
+		"EMAIL_RATE_LIMIT":  "0.5",
 		"WEBSOCKET_TIMEOUT": "1s", "WEBSOCKET_OUTAGE": "24h", "SLACK_RATE_LIMIT": "1",
 	})
 
@@ -65,13 +71,18 @@ func TestEverySetting(t *testing.T) {
 			OutboxPollInterval: 250 * time.Millisecond, OutboxBatchSize: 1000, OutboxPollers: 16, RetentionEvents: 720 * time.Hour,
 			Sources: cfg.Sources, // see TestSources
 		},
-		RabbitMQURL: "amqps://u:p@mq:5671/v", QueueLength: 1_000_000, QueueTTL: 720 * time.Hour, PublishEvents: false, PublicURL: "https://herald.example.com/base", WorkerHTTPAddr: "127.0.0.1:0",
-		RetentionEventIDs: 87600 * time.Hour, RetentionNotifications: time.Hour, RetentionActions: 8760 * time.Hour, RetentionPreferences: 8761 * time.Hour,
-		WorkerPromote: config.PromoteManual, Policies: cfg.Policies,
+		RabbitMQURL: "amqps://u:p@mq:5671/v", QueueLength: 1_000_000, QueueTTL: 720 * time.Hour, PublishEvents: false,
+		PublicURL: "https://herald.example.com/base", WorkerHTTPAddr: "127.0.0.1:0",
+		RetentionEventIDs: 87600 * time.Hour, RetentionNotifications: time.Hour, RetentionActions: 8760 * time.Hour,
+		RetentionPreferences: 8761 * time.Hour,
+		WorkerPromote:        config.PromoteManual, Policies: cfg.Policies,
 	}, cfg)
 	require.Equal(t, config.Policy{MaxAttempts: 1, Outage: 24 * time.Hour, Timeout: time.Second}, cfg.Policies[notification.WebSocket])
-	require.Equal(t, config.Policy{MaxAttempts: 5, RetryInterval: 10 * time.Millisecond, RetryCoefficient: 1.5, Timeout: time.Minute, RateLimit: 0.5}, cfg.Policies[notification.Email])
-	require.Equal(t, config.Policy{MaxAttempts: 1, Outage: time.Hour, Timeout: 10 * time.Second, RateLimit: 1}, cfg.Policies[notification.Slack])
+	require.Equal(t,
+		config.Policy{MaxAttempts: 5, RetryInterval: 10 * time.Millisecond, RetryCoefficient: 1.5, Timeout: time.Minute, RateLimit: 0.5},
+		cfg.Policies[notification.Email])
+	require.Equal(t, config.Policy{MaxAttempts: 1, Outage: time.Hour, Timeout: 10 * time.Second, RateLimit: 1},
+		cfg.Policies[notification.Slack])
 }
 
 // An empty setting, such as `PUBLIC_URL=` in a compose file, counts as not set.
@@ -82,7 +93,9 @@ func TestEmptyIsUnset(t *testing.T) {
 	require.NoError(t, err)
 	empty := required()
 	for _, key := range []string{
-		"TASK_QUEUE_PREFIX", "ALLOW_CLEARTEXT", "OUTBOX_POLL_INTERVAL", "OUTBOX_BATCH_SIZE", "OUTBOX_POLLERS", "OUTBOX_SOURCES", "PUBLISH_EVENTS", "BULK_THRESHOLD", "RABBITMQ_QUEUE_LENGTH", "RABBITMQ_QUEUE_TTL", "PUBLIC_URL", "HERALD_SECRET", "WORKER_HTTP_ADDR", "WORKER_PROMOTE",
+		"TASK_QUEUE_PREFIX", "ALLOW_CLEARTEXT", "OUTBOX_POLL_INTERVAL", "OUTBOX_BATCH_SIZE", "OUTBOX_POLLERS", "OUTBOX_SOURCES",
+		"PUBLISH_EVENTS", "BULK_THRESHOLD", "RABBITMQ_QUEUE_LENGTH", "RABBITMQ_QUEUE_TTL", "PUBLIC_URL", "HERALD_SECRET", "WORKER_HTTP_ADDR",
+		"WORKER_PROMOTE",
 		"EMAIL_MAX_ATTEMPTS", "PUSH_RETRY_INTERVAL", "SMS_RETRY_COEFFICIENT", "WEBSOCKET_TIMEOUT", "SLACK_RATE_LIMIT", "SLACK_MAX_ATTEMPTS",
 	} {
 		empty[key] = ""
@@ -101,8 +114,12 @@ func TestSendersReadTheirSettings(t *testing.T) {
 		r.ProviderURL("BASE_URL", "https://api.example.com", true)
 		r.Refuse("EMAIL_FROM", "is wrong")
 	}
-	_, err := config.From(with(map[string]string{"OUTBOX_POLLERS": "0", "PUBLIC_URL": "http://localhost:8080", "SMS_TIMEOUT": "1h"}), elsewhere)
-	wrong := []string{"OUTBOX_POLLERS must be", "EMAIL_FROM is wrong", "PUBLIC_URL must be https", "HERALD_SECRET is not set, but PUBLIC_URL is", "SMS_TIMEOUT must be"}
+	_, err := config.From(with(map[string]string{"OUTBOX_POLLERS": "0", "PUBLIC_URL": "http://localhost:8080", "SMS_TIMEOUT": "1h"}),
+		elsewhere)
+	wrong := []string{
+		"OUTBOX_POLLERS must be", "EMAIL_FROM is wrong", "PUBLIC_URL must be https", "HERALD_SECRET is not set, but PUBLIC_URL is",
+		"SMS_TIMEOUT must be",
+	}
 	for _, fact := range wrong {
 		require.ErrorContains(t, err, fact)
 	}
@@ -116,7 +133,9 @@ func TestSendersReadTheirSettings(t *testing.T) {
 func TestStarter(t *testing.T) {
 	t.Parallel()
 
-	cfg, err := config.StarterFrom(map[string]string{"DATABASE_URL": "postgres://herald@localhost/herald", "OUTBOX_POLLERS": "2", "PUBLIC_URL": "nonsense"})
+	cfg, err := config.StarterFrom(map[string]string{
+		"DATABASE_URL": "postgres://herald@localhost/herald", "OUTBOX_POLLERS": "2", "PUBLIC_URL": "nonsense",
+	})
 	require.NoError(t, err, "mistakes in settings that starter does not read do not matter")
 	require.Equal(t, config.Starter{
 		DatabaseURL: "postgres://herald@localhost/herald", TaskQueuePrefix: "herald",
@@ -149,10 +168,11 @@ func TestBadSettings(t *testing.T) {
 	t.Parallel()
 
 	const (
-		databases = " must be a Postgres URL such as postgres://user:password@host:5432/herald, with %2F for / in the password, %3F for ?, %23 for # and %25 for %"
-		brokers   = " must be a URL such as amqp://user:password@host:5672/"
-		prefix    = " must have 1 to 50 characters of a-z, 0-9 and -"
-		rate      = " must be a number of messages a second, or 0 for no limit"
+		databases = " must be a Postgres URL such as postgres://user:password@host:5432/herald, with %2F for / in the password, %3F for ?, %23 " +
+			"for # and %25 for %"
+		brokers = " must be a URL such as amqp://user:password@host:5672/"
+		prefix  = " must have 1 to 50 characters of a-z, 0-9 and -"
+		rate    = " must be a number of messages a second, or 0 for no limit"
 	)
 	tests := []struct{ key, value, want string }{
 		{key: "DATABASE_URL", want: " is empty"},
@@ -175,14 +195,22 @@ func TestBadSettings(t *testing.T) {
 		{key: "TASK_QUEUE_PREFIX", value: strings.Repeat("h", 51), want: prefix},
 		{key: "OUTBOX_POLL_INTERVAL", value: "99ms", want: " must be from 100ms to 1m0s"},
 		{key: "OUTBOX_BATCH_SIZE", value: "0", want: " must be from 1 to 1000"},
-		{key: "TEMPLATE_LINK_SCHEMES", value: "myapp:", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
-		{key: "TEMPLATE_LINK_SCHEMES", value: "my app", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
-		{key: "TEMPLATE_LINK_SCHEMES", value: "9app", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
-		{key: "TEMPLATE_LINK_SCHEMES", value: "javascript", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
-		{key: "TEMPLATE_LINK_SCHEMES", value: "DATA", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
-		{key: "TEMPLATE_LINK_SCHEMES", value: "myapp,", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
-		{key: "TEMPLATE_LINK_SCHEMES", value: "myapp,vbscript", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
-		{key: "TEMPLATE_LINK_SCHEMES", value: "myapp://", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "myapp:",
+			want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "my app",
+			want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "9app",
+			want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "javascript",
+			want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "DATA",
+			want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "myapp,",
+			want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "myapp,vbscript",
+			want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "myapp://",
+			want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
 		{key: "OUTBOX_POLLERS", value: "-1", want: " must be from 1 to 16"},
 		{key: "RETENTION_EVENTS", value: "59m", want: " must be from 1h0m0s to 87600h0m0s"},
 		{key: "RETENTION_EVENT_IDS", value: "87601h", want: " must be from 1h0m0s to 87600h0m0s"},
@@ -243,7 +271,9 @@ func TestVerifiesDatabase(t *testing.T) {
 func TestLinkSchemes(t *testing.T) {
 	t.Parallel()
 
-	for value, want := range map[string][]string{"": nil, "myapp": {"myapp"}, " MyApp, com.example.app,web+x ": {"myapp", "com.example.app", "web+x"}} {
+	for value, want := range map[string][]string{
+		"": nil, "myapp": {"myapp"}, " MyApp, com.example.app,web+x ": {"myapp", "com.example.app", "web+x"},
+	} {
 		cfg, err := config.StarterFrom(map[string]string{"DATABASE_URL": "postgres://herald@localhost/herald", "TEMPLATE_LINK_SCHEMES": value})
 		require.NoError(t, err)
 		require.Equal(t, want, cfg.LinkSchemes)

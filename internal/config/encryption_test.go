@@ -11,9 +11,11 @@ import (
 )
 
 const (
-	databaseClear = "DATABASE_URL leads to another host without encryption: it needs sslmode=require, verify-ca or verify-full, or ALLOW_CLEARTEXT=true"
-	temporalClear = "TEMPORAL_ADDRESS leads to another host without encryption: it needs TEMPORAL_TLS=true or TEMPORAL_API_KEY, or ALLOW_CLEARTEXT=true"
-	brokerClear   = "RABBITMQ_URL leads to another host without encryption: it needs amqps://, or ALLOW_CLEARTEXT=true"
+	databaseClear = "DATABASE_URL leads to another host without encryption: it needs sslmode=require, verify-ca or verify-full, or " +
+		"ALLOW_CLEARTEXT=true"
+	temporalClear = "TEMPORAL_ADDRESS leads to another host without encryption: it needs TEMPORAL_TLS=true or TEMPORAL_API_KEY, or " +
+		"ALLOW_CLEARTEXT=true"
+	brokerClear = "RABBITMQ_URL leads to another host without encryption: it needs amqps://, or ALLOW_CLEARTEXT=true"
 )
 
 func TestClearTextToOtherHosts(t *testing.T) {
@@ -171,11 +173,14 @@ func TestPreviousSecrets(t *testing.T) {
 	require.EqualValues(t, other, cfg.SecretPrevious)
 
 	_, err = gatewayWith(map[string]string{
-		"HERALD_SECRET_PREVIOUS": heraldSecret, "AUTH_HS256_SECRET_PREVIOUS": "short", "TWILIO_AUTH_TOKEN_PREVIOUS": "t 2", "SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS": ed25519Key,
+		"HERALD_SECRET_PREVIOUS": heraldSecret, "AUTH_HS256_SECRET_PREVIOUS": "short", "TWILIO_AUTH_TOKEN_PREVIOUS": "t 2",
+		"SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS": ed25519Key,
 	})
 	for _, fact := range []string{
-		"HERALD_SECRET_PREVIOUS equals the current secret", "AUTH_HS256_SECRET_PREVIOUS must have 32 bytes", "TWILIO_AUTH_TOKEN is not set, but TWILIO_AUTH_TOKEN_PREVIOUS is",
-		"TWILIO_AUTH_TOKEN_PREVIOUS must be letters and digits", "SENDGRID_WEBHOOK_PUBLIC_KEY is not set, but SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS is",
+		"HERALD_SECRET_PREVIOUS equals the current secret", "AUTH_HS256_SECRET_PREVIOUS must have 32 bytes",
+		"TWILIO_AUTH_TOKEN is not set, but TWILIO_AUTH_TOKEN_PREVIOUS is",
+		"TWILIO_AUTH_TOKEN_PREVIOUS must be letters and digits",
+		"SENDGRID_WEBHOOK_PUBLIC_KEY is not set, but SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS is",
 		"SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS must be",
 	} {
 		require.ErrorContains(t, err, fact)

@@ -18,10 +18,11 @@ type Gateway struct {
 	Secret         environment.Secret `env:"HERALD_SECRET,required,notEmpty"`    // 32 bytes or more; see package secret
 	SecretPrevious environment.Secret `env:"HERALD_SECRET_PREVIOUS"`             // the secret that HERALD_SECRET replaces; empty if none
 
-	HTTPAddr       string   `env:"GATEWAY_HTTP_ADDR" envDefault:":8080"`
-	AdminAddr      string   `env:"GATEWAY_ADMIN_ADDR" envDefault:"127.0.0.1:8082"` // health and metrics
-	AllowedOrigins []string `env:"GATEWAY_ALLOWED_ORIGINS"`                        // as browsers send them; the gateway's origin is always allowed
-	Demo           bool     `env:"GATEWAY_DEMO" envDefault:"false"`                // people choose in the page who they are
+	HTTPAddr  string `env:"GATEWAY_HTTP_ADDR" envDefault:":8080"`
+	AdminAddr string `env:"GATEWAY_ADMIN_ADDR" envDefault:"127.0.0.1:8082"` // health and metrics
+	// as browsers send them; the gateway's origin is always allowed
+	AllowedOrigins []string `env:"GATEWAY_ALLOWED_ORIGINS"`
+	Demo           bool     `env:"GATEWAY_DEMO" envDefault:"false"` // people choose in the page who they are
 
 	IngestAudience string `env:"INGEST_AUDIENCE"` // the `aud` of producers' tokens; empty: POST /api/events is off
 
@@ -31,9 +32,10 @@ type Gateway struct {
 	WebPushKey string `env:"WEBPUSH_VAPID_PUBLIC_KEY"` // browsers subscribe with it; empty: the page offers no notifications
 	SenderName string `env:"EMAIL_FROM_NAME"`          // shown where people unsubscribe; empty: no name
 
-	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`                // maximum open sockets
-	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"`     // maximum open sockets of one recipient
-	MaxPerAddress          int `env:"GATEWAY_MAX_CONNECTIONS_PER_ADDRESS" envDefault:"1000"` // maximum connections of a public address; 0: no limit
+	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`            // maximum open sockets
+	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"` // maximum open sockets of one recipient
+	// maximum connections of a public address; 0: no limit
+	MaxPerAddress int `env:"GATEWAY_MAX_CONNECTIONS_PER_ADDRESS" envDefault:"1000"`
 }
 
 // maxSockets is much more than one process can serve.
@@ -102,7 +104,8 @@ func (g *Gateway) checkDemo(r *environment.Reader) {
 // port. It returns "" if text is no origin.
 func browserOrigin(text string) string {
 	u, err := url.Parse(strings.ToLower(text))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !environment.IsHost(u.Host) || strings.Contains(u.Host, "*") || strings.ToLower(text) != u.Scheme+"://"+u.Host {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !environment.IsHost(u.Host) || strings.Contains(u.Host, "*") ||
+		strings.ToLower(text) != u.Scheme+"://"+u.Host {
 		return ""
 	}
 	if u.Scheme == "http" && u.Port() == "80" || u.Scheme == "https" && u.Port() == "443" {

@@ -13,9 +13,10 @@ type Policy struct {
 	MaxAttempts      int           `env:"MAX_ATTEMPTS"`      // 1 to 100
 	RetryInterval    time.Duration `env:"RETRY_INTERVAL"`    // between the first attempt and the second; 10 ms to 1 h
 	RetryCoefficient float64       `env:"RETRY_COEFFICIENT"` // factor by which each further interval grows; 1 to 10
-	Outage           time.Duration `env:"OUTAGE"`            // during which attempts that a provider certainly did not accept do not count; 0 to 24 h
-	Timeout          time.Duration `env:"TIMEOUT"`           // of one attempt; 100 ms to 60 s
-	RateLimit        float64       `env:"RATE_LIMIT"`        // messages a second; 0: no limit
+	// during which attempts that a provider certainly did not accept do not count; 0 to 24 h
+	Outage    time.Duration `env:"OUTAGE"`
+	Timeout   time.Duration `env:"TIMEOUT"`    // of one attempt; 100 ms to 60 s
+	RateLimit float64       `env:"RATE_LIMIT"` // messages a second; 0: no limit
 }
 
 // defaultTimeout is long enough for a slow provider. It is so short that a provider that hangs

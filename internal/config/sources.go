@@ -17,7 +17,8 @@ const sourcesSetting = "OUTBOX_SOURCES"
 // sources returns Herald's own outbox first, and then the sources of the file.
 func (c *Starter) sources(r *environment.Reader) []relay.Source {
 	herald := relay.Source{
-		Name: notification.HeraldSource, DatabaseURL: string(c.DatabaseURL), PollInterval: c.OutboxPollInterval, BatchSize: c.OutboxBatchSize, Pollers: c.OutboxPollers,
+		Name: notification.HeraldSource, DatabaseURL: string(c.DatabaseURL), PollInterval: c.OutboxPollInterval, BatchSize: c.OutboxBatchSize,
+		Pollers: c.OutboxPollers,
 		Retries: defaultSourceRetries, RetryInterval: defaultSourceRetry, People: true, Retention: c.RetentionEvents,
 	}
 	all := []relay.Source{herald}
@@ -183,7 +184,8 @@ func (e entry) zone() *time.Location {
 
 // topic reads the Kafka topic and the retries of a source.
 func (e entry) topic(source *relay.Source) {
-	source.Retries, source.RetryInterval = e.retries(), e.duration("retry_interval", e.RetryInterval, defaultSourceRetry, 10*time.Millisecond, time.Hour)
+	source.Retries, source.RetryInterval = e.retries(),
+		e.duration("retry_interval", e.RetryInterval, defaultSourceRetry, 10*time.Millisecond, time.Hour)
 	if !e.has("kafka") && !source.Webhook {
 		for _, key := range []string{"retries", "retry_interval"} {
 			if e.has(key) {
@@ -233,6 +235,8 @@ func (e entry) aggregate(source *relay.Source) {
 		e.refuse("aggregate", "aggregate needs a `type:`, a word such as CUSTOMER, 100 characters at most")
 	}
 	if !idPaths.MatchString(source.Aggregate.IDPath) {
-		e.refuse("aggregate", "aggregate needs an `id_path:`: keys of the payload with dots between them, such as customer.id; put commas between several paths: the first path that the payload has counts")
+		e.refuse("aggregate",
+			"aggregate needs an `id_path:`: keys of the payload with dots between them, such as customer.id; put commas between several paths: "+
+				"the first path that the payload has counts")
 	}
 }

@@ -172,7 +172,9 @@ type keys struct {
 var heraldKeys = []string{"name", "kafka", "topic", "key", "retries", "retry_interval", "retention"}
 
 // lifecycleKeys are the permitted keys of the entry lifecycle.
-var lifecycleKeys = []string{"name", "kafka", "topic", "webhook", "poll_interval", "batch_size", "pollers", "retries", "retry_interval", "retention"}
+var lifecycleKeys = []string{
+	"name", "kafka", "topic", "webhook", "poll_interval", "batch_size", "pollers", "retries", "retry_interval", "retention",
+}
 
 // Forms of the values in the file.
 var (

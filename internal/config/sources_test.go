@@ -27,7 +27,8 @@ func withSources(t *testing.T, text string) map[string]string {
 // herald returns Herald's own outbox, which is always the first source.
 func herald() relay.Source {
 	return relay.Source{
-		Name: "herald", DatabaseURL: "postgres://herald@localhost/herald", PollInterval: time.Second, BatchSize: 100, Pollers: 1, Retries: 5, RetryInterval: 100 * time.Millisecond, People: true,
+		Name: "herald", DatabaseURL: "postgres://herald@localhost/herald", PollInterval: time.Second, BatchSize: 100, Pollers: 1, Retries: 5,
+		RetryInterval: 100 * time.Millisecond, People: true,
 	}
 }
 
@@ -76,8 +77,9 @@ func TestSources(t *testing.T) {
 		{
 			Name: "wallet-2", Dialect: relay.WalletHub, DatabaseURL: values["ORDERS_DATABASE_URL"], Table: "public.Outbox_1", Zone: rome,
 			PollInterval: 5 * time.Second, BatchSize: 10, Pollers: 2,
-			Kafka: &relay.KafkaRoute{Topic: "{{.event_type}}-out-0", Key: "{{.aggregate_id}}"}, Retries: relay.RetryForever, RetryInterval: time.Second,
-			People: true, Aggregate: &relay.Aggregate{Type: "CUSTOMER", IDPath: "customer.id, customerId"}, Retention: 720 * time.Hour,
+			Kafka: &relay.KafkaRoute{Topic: "{{.event_type}}-out-0", Key: "{{.aggregate_id}}"}, Retries: relay.RetryForever,
+			RetryInterval: time.Second,
+			People:        true, Aggregate: &relay.Aggregate{Type: "CUSTOMER", IDPath: "customer.id, customerId"}, Retention: 720 * time.Hour,
 		},
 	}, cfg.Sources)
 }
@@ -102,7 +104,8 @@ func TestLifecycleAsSource(t *testing.T) {
 	t.Parallel()
 
 	want := relay.Source{
-		Name: "lifecycle", DatabaseURL: "postgres://herald@localhost/herald", Table: "lifecycle_event", Aggregate: &relay.Aggregate{IDPath: "data.delivery_id,data.event_id"},
+		Name: "lifecycle", DatabaseURL: "postgres://herald@localhost/herald", Table: "lifecycle_event",
+		Aggregate:    &relay.Aggregate{IDPath: "data.delivery_id,data.event_id"},
 		PollInterval: time.Second, BatchSize: 500, Pollers: 1, Retries: 5, RetryInterval: 100 * time.Millisecond, Retention: 24 * time.Hour,
 	}
 	topic, webhook := want, want
@@ -132,20 +135,27 @@ func TestBadSources(t *testing.T) {
 		{"no YAML", orders + "  kafka: [\n", "line 5: "},
 		{"a word", "- orders", "line 1: string was used where mapping is expected"},
 		{"an unknown key", orders + "  kakfa: {}", `line 5: unknown field "kakfa"; docs/outboxes.md lists the keys`},
-		{"an unknown key of kafka", orders + "- { name: b, dialect: wallet-hub, table: a.b, kafka: { topic: t, partition: 1 } }", `line 5: unknown field "partition"`},
-		{"a source that does nothing", "- name: c\n  dialect: order-service\n  table: a.c", "line 1: the source does nothing: give it `kafka:` or `people: true`, or both"},
+		{"an unknown key of kafka", orders + "- { name: b, dialect: wallet-hub, table: a.b, kafka: { topic: t, partition: 1 } }",
+			`line 5: unknown field "partition"`},
+		{"a source that does nothing", "- name: c\n  dialect: order-service\n  table: a.c",
+			"line 1: the source does nothing: give it `kafka:` or `people: true`, or both"},
 		{"lifecycle without a destination", "- name: lifecycle", "line 1: lifecycle needs either `kafka:` or `webhook: true`"},
-		{"lifecycle with two destinations", "- name: lifecycle\n  webhook: true\n  kafka: { topic: t }", "line 1: lifecycle needs either `kafka:` or `webhook: true`"},
-		{"lifecycle in another order", "- name: lifecycle\n  kafka: { topic: t, key: k }", "line 2: lifecycle is written by Herald, so its entry has no key"},
-		{"lifecycle of another service", "- name: lifecycle\n  dialect: wallet-hub\n  webhook: true", "line 2: lifecycle is written by Herald, so its entry has no dialect"},
+		{"lifecycle with two destinations", "- name: lifecycle\n  webhook: true\n  kafka: { topic: t }",
+			"line 1: lifecycle needs either `kafka:` or `webhook: true`"},
+		{"lifecycle in another order", "- name: lifecycle\n  kafka: { topic: t, key: k }",
+			"line 2: lifecycle is written by Herald, so its entry has no key"},
+		{"lifecycle of another service", "- name: lifecycle\n  dialect: wallet-hub\n  webhook: true",
+			"line 2: lifecycle is written by Herald, so its entry has no dialect"},
 		{"a webhook of another source", orders + "  webhook: true", "line 5: only the source lifecycle goes to a webhook"},
 		{"a key twice", orders + "  table: a.b", `line 5: mapping key "table" already defined at [3:3]`},
 		{"a name twice", orders + "\n" + strings.Replace(orders, "orders.o", "b.o", 1), "line 6: the source of line 1 has the same name"},
 		{"herald twice", "- name: herald\n- name: herald", "line 2: the source of line 1 has the same name"},
 		{"a table twice", orders + strings.Replace(orders, "orders", "b", 1), "line 7: source orders has the same table of the same database"},
 		{"no name", "- dialect: order-service\n  table: a.b\n  people: true", "line 1: the source has no `name:`"},
-		{"no dialect, no table", "- name: b\n  people: true", "line 1: dialect must be order-service or wallet-hub\nline 1: table must be schema.table, such as orders.outbox"},
-		{"a name in capitals", strings.Replace(orders, "orders", "Orders", 1), "line 1: name must have 1 to 30 characters of a-z, 0-9 and -, and must not be outbox"},
+		{"no dialect, no table", "- name: b\n  people: true",
+			"line 1: dialect must be order-service or wallet-hub\nline 1: table must be schema.table, such as orders.outbox"},
+		{"a name in capitals", strings.Replace(orders, "orders", "Orders", 1),
+			"line 1: name must have 1 to 30 characters of a-z, 0-9 and -, and must not be outbox"},
 		{"a long name", strings.Replace(orders, "orders", strings.Repeat("o", 31), 1), "line 1: name must have"},
 		{"the name of pollers", strings.Replace(orders, "orders", "outbox", 1), "line 1: name must have"},
 		{"a name that is null", strings.Replace(orders, "orders", "", 1), "line 1: the source has no `name:`"},
@@ -154,7 +164,8 @@ func TestBadSources(t *testing.T) {
 		{"a table without a schema", strings.Replace(orders, "orders.outbox", "outbox", 1), "line 3: table must be schema.table"},
 		{"a quoted table", strings.Replace(orders, "orders.outbox", `'orders."outbox"'`, 1), "line 3: table must be schema.table"},
 		{"an unset variable", orders + "  database_url_env: SHOP_DATABASE_URL", "line 5: SHOP_DATABASE_URL is not set in the environment"},
-		{"a URL instead of a variable", orders + "  database_url_env: postgres://u:hunter2@h/d", "line 5: database_url_env must be the name of the variable"},
+		{"a URL instead of a variable", orders + "  database_url_env: postgres://u:hunter2@h/d",
+			"line 5: database_url_env must be the name of the variable"},
 		{"another zone", orders + "  timezone: Mars/Olympus", "line 5: timezone must be the name of a zone"},
 		{"the machine's zone", orders + "  timezone: Local", "line 5: timezone must be the name of a zone"},
 		{"an interval without a unit", orders + "  poll_interval: 5", "line 5: poll_interval must be a duration from 100ms to 1m0s, such as 5s"},
@@ -171,14 +182,22 @@ func TestBadSources(t *testing.T) {
 		{"kafka is a topic", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: t }", "line 2: string was used where mapping is expected"},
 		{"a topic without quotes", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { topic: {{.event_type}} } }", "line 2: "},
 		{"no name for a topic", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { topic: order events } }", "line 2: the topic"},
-		{"an unknown field", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { topic: \"{{.type}}\" } }", "line 2: render the template of the topic"},
-		{"nothing to do", "- name: b\n  dialect: order-service\n  table: a.b", "line 1: the source does nothing: give it `kafka:` or `people: true`"},
-		{"retries of nothing", "- name: b\n  dialect: order-service\n  table: a.b\n  people: true\n  retries: 3", "line 5: retries limits retries to Kafka"},
-		{"people without an aggregate", "- { name: b, dialect: wallet-hub, table: a.b,\n people: true }", "line 2: Herald finds people by the aggregate"},
-		{"two aggregates", orders + "  aggregate: { type: A, id_path: b }", "line 5: tables of order-service have an aggregate already: remove this one"},
-		{"half an aggregate", "- { name: b, dialect: wallet-hub, table: a.b, people: true,\n aggregate: { type: A } }", "line 2: aggregate needs an `id_path:`"},
-		{"an aggregate of two words", "- { name: b, dialect: wallet-hub, table: a.b, people: true,\n aggregate: { type: A B, id_path: c } }", "line 2: aggregate needs a `type:`, a word"},
-		{"a path into nothing", "- { name: b, dialect: wallet-hub, table: a.b, people: true,\n aggregate: { type: A, id_path: c..d } }", "line 2: aggregate needs an `id_path:`: keys"},
+		{"an unknown field", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { topic: \"{{.type}}\" } }",
+			"line 2: render the template of the topic"},
+		{"nothing to do", "- name: b\n  dialect: order-service\n  table: a.b",
+			"line 1: the source does nothing: give it `kafka:` or `people: true`"},
+		{"retries of nothing", "- name: b\n  dialect: order-service\n  table: a.b\n  people: true\n  retries: 3",
+			"line 5: retries limits retries to Kafka"},
+		{"people without an aggregate", "- { name: b, dialect: wallet-hub, table: a.b,\n people: true }",
+			"line 2: Herald finds people by the aggregate"},
+		{"two aggregates", orders + "  aggregate: { type: A, id_path: b }",
+			"line 5: tables of order-service have an aggregate already: remove this one"},
+		{"half an aggregate", "- { name: b, dialect: wallet-hub, table: a.b, people: true,\n aggregate: { type: A } }",
+			"line 2: aggregate needs an `id_path:`"},
+		{"an aggregate of two words", "- { name: b, dialect: wallet-hub, table: a.b, people: true,\n aggregate: { type: A B, id_path: c } }",
+			"line 2: aggregate needs a `type:`, a word"},
+		{"a path into nothing", "- { name: b, dialect: wallet-hub, table: a.b, people: true,\n aggregate: { type: A, id_path: c..d } }",
+			"line 2: aggregate needs an `id_path:`: keys"},
 		{"herald's table", "- name: herald\n  table: a.b", "line 2: herald is Herald's own outbox, so its entry has no table"},
 	}
 	for _, tt := range tests {
@@ -208,7 +227,8 @@ func TestOneErrorNamesAllBadSources(t *testing.T) {
   table: public.outbox
   batch_size: many
 `)
-	values["ORDERS_DATABASE_URL"], values["CLEAR_DATABASE_URL"], values["OUTBOX_POLLERS"] = "mysql://u:hunter2@h/d", "postgres://u:hunter2@db/d", "0"
+	values["ORDERS_DATABASE_URL"], values["CLEAR_DATABASE_URL"], values["OUTBOX_POLLERS"] = "mysql://u:hunter2@h/d",
+		"postgres://u:hunter2@db/d", "0"
 	_, err := config.StarterFrom(values)
 
 	require.Error(t, err)
@@ -250,7 +270,9 @@ func TestSourcesOfTheDocument(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Len(t, cfg.Sources, 3)
-	for key := range strings.SplitSeq("name dialect database_url_env table timezone poll_interval batch_size pollers kafka retries retry_interval people aggregate retention", " ") {
+	for key := range strings.SplitSeq("name dialect database_url_env table timezone poll_interval batch_size pollers kafka retries "+
+		"retry_interval people aggregate retention",
+		" ") {
 		require.Contains(t, string(document), "\n* `"+key+"`")
 	}
 }

@@ -32,7 +32,8 @@ func Temporal(values map[string]string) (client.Options, error) {
 		return client.Options{}, err
 	}
 	options.Namespace = cmp.Or(options.Namespace, client.DefaultNamespace)
-	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(withDeadline, asciiHeader, encryption))
+	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions,
+		grpc.WithChainUnaryInterceptor(withDeadline, asciiHeader, encryption))
 	return complete(r, options)
 }
 
@@ -109,7 +110,9 @@ func hostOfTarget(target string) string {
 // not for calls of the services that it returns.
 const callTimeout = 30 * time.Second
 
-func withDeadline(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+func withDeadline(
+	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+) error {
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, callTimeout)
@@ -123,7 +126,9 @@ const resourceID = "temporal-resource-id"
 
 // asciiHeader escapes the id in this header. gRPC refuses a header that is not ASCII, but ids of
 // events and recipients may contain any letter.
-func asciiHeader(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+func asciiHeader(
+	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+) error {
 	if sent, ok := metadata.FromOutgoingContext(ctx); ok && len(sent.Get(resourceID)) > 0 {
 		sent = sent.Copy()
 		ids := sent.Get(resourceID)

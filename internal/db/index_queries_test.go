@@ -304,7 +304,8 @@ func TestDeliveriesOfAnEventByIndex(t *testing.T) {
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	all := list.DeliveryFilter{EventID: "broadcast"}
 	sent := list.DeliveryFilter{EventID: "broadcast", Statuses: []notification.Status{notification.Sent}}
-	const ofEvent, after, through = `Index Cond: \(+event_id = 'broadcast'`, ` AND \(ROW\(user_type, user_id, channel\) > `, `.* AND \(ROW\(user_type, user_id, channel\) <= `
+	const ofEvent, after = `Index Cond: \(+event_id = 'broadcast'`, ` AND \(ROW\(user_type, user_id, channel\) > `
+	const through = `.* AND \(ROW\(user_type, user_id, channel\) <= `
 	for _, tt := range []struct {
 		filter list.DeliveryFilter
 		after  string

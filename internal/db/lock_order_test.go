@@ -31,7 +31,8 @@ import (
 // contended are 16 mails and 16 WEBSOCKET messages about the events v1 to v4 to staff 10 to 13, which
 // several statements lock.
 const contended = `
-	DELETE FROM delivery_follow_up; DELETE FROM delivery_receipt; DELETE FROM notification_decision; DELETE FROM notification; DELETE FROM throttle;
+	DELETE FROM delivery_follow_up; DELETE FROM delivery_receipt; DELETE FROM notification_decision; DELETE FROM notification; DELETE
+	       FROM throttle;
 	DELETE FROM event_outbox;
 	INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, collapse_key)
 	SELECT 'v' || e, 'ORDER_STATUS', 'RESTAURANT', '5', '{}', 'order-7' FROM generate_series(1, 5) AS e ORDER BY e;

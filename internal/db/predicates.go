@@ -8,11 +8,13 @@ import (
 // type of its event: who may write only some types cancels only these.
 // The order makes the planner use the index, whatever its statistics say: the column is
 // always null in most installations.
-const Canceller = `(SELECT y.event_id FROM event_outbox y WHERE y.cancels = n.event_id AND (y.cancels_types IS NULL OR n.event_type = ANY (y.cancels_types)) ORDER BY y.seq LIMIT 1)`
+const Canceller = `(SELECT y.event_id FROM event_outbox y WHERE y.cancels = n.event_id
+	AND (y.cancels_types IS NULL OR n.event_type = ANY (y.cancels_types)) ORDER BY y.seq LIMIT 1)`
 
 // Withdrawal is the reason to send nothing more of the row n: another event cancels its event, or
 // has replaced it. Null: neither.
-const Withdrawal = `coalesce('` + notification.CancelledByEvent + `' || ` + Canceller + `, '` + notification.ReplacedByEvent + `' || n.replaced_by)`
+const Withdrawal = `coalesce('` + notification.CancelledByEvent + `' || ` + Canceller + `, '` + notification.ReplacedByEvent +
+	`' || n.replaced_by)`
 
 // Retried reports whether an operator retries the delivery n, or has retried it. It only makes
 // other senders skip deliveries that a retry will send. The lease keeps two senders apart.
@@ -52,7 +54,8 @@ const ErasedText = "erased"
 
 // NotUnproduced keeps an event of Herald's own outbox until its topic has it. If the outbox has
 // lost its topic, source_start still shows where these events begin.
-const NotUnproduced = `(t.source <> 'herald' OR t.produced_at IS NOT NULL OR t.seq <= coalesce((SELECT seq FROM source_start WHERE source = 'herald'), 9223372036854775807))`
+const NotUnproduced = `(t.source <> 'herald' OR t.produced_at IS NOT NULL
+	OR t.seq <= coalesce((SELECT seq FROM source_start WHERE source = 'herald'), 9223372036854775807))`
 
 const (
 	// RecipientOf joins the recipient r of a row n. A view has no key, so it may have a

@@ -48,7 +48,9 @@ var tableHeading = regexp.MustCompile("(?m)^### `(\\w+)`\n")
 const otherTables = "These are yours too:\n\n"
 
 // alsoYours lists the tables without a heading that users fill.
-var alsoYours = []string{"channel_user_type", "event_category", "event_type_approval", "frequency_cap", "user_category_preferences", "user_settings", "user_type"}
+var alsoYours = []string{
+	"channel_user_type", "event_category", "event_type_approval", "frequency_cap", "user_category_preferences", "user_settings", "user_type",
+}
 
 // describe writes the description of each table below its heading, and the list of the others that
 // users fill.

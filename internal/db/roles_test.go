@@ -87,8 +87,12 @@ func TestRolesMayRunTheirStatements(t *testing.T) {
 	for _, room := range rooms(operator) {
 		requirePermission(t, operator.Pool, room, heard, ownMethods(room))
 	}
-	for _, table := range []string{"user_notification_preferences", "user_category_preferences", "user_settings", "recipient_device", "throttle", "counted_message", "notification_decision", person.DeliveryTable} {
-		roomtest.Must(person.On(operator).MergeTable(t.Context(), roomtest.Customer7, notification.RecipientKey{UserType: notification.Customer, UserID: "8"}, table))(t)
+	for _, table := range []string{
+		"user_notification_preferences", "user_category_preferences", "user_settings", "recipient_device", "throttle", "counted_message",
+		"notification_decision", person.DeliveryTable,
+	} {
+		roomtest.Must(person.On(operator).MergeTable(t.Context(), roomtest.Customer7,
+			notification.RecipientKey{UserType: notification.Customer, UserID: "8"}, table))(t)
 	}
 	requirePermission(t, operator.Pool, report.Reader{Pool: operator.Pool}, heard, methodsOf(reflect.TypeFor[report.Reader]()))
 }

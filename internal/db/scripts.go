@@ -11,7 +11,9 @@ import (
 // read the settings, whose names contain a dot, with current_setting. Before the commit, it
 // calls confirm with the number of changed or deleted rows, by table. An error of confirm
 // rolls everything back.
-func (s *DB) RunScripts(ctx context.Context, scripts []string, settings map[string]string, confirm func(ctx context.Context, changed map[string]int) error) error {
+func (s *DB) RunScripts(
+	ctx context.Context, scripts []string, settings map[string]string, confirm func(ctx context.Context, changed map[string]int) error,
+) error {
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		before, err := changedRows(ctx, tx)
 		if err != nil {

@@ -60,7 +60,8 @@ func (s *DB) LossyCommits(ctx context.Context) ([]LossyCommit, error) {
 		WHERE  s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
 		AND    EXISTS (SELECT FROM unnest(s.setconfig) AS c (setting) WHERE c.setting ~* '^synchronous_commit=(off|false|no|0)$')
 		AND    r.rolname <> current_user
-		AND    (has_any_column_privilege(r.oid, to_regclass('event_outbox'), 'INSERT') OR has_any_column_privilege(r.oid, to_regclass('event_outbox'), 'UPDATE'))
+		AND    (has_any_column_privilege(r.oid, to_regclass('event_outbox'), 'INSERT')
+		       OR has_any_column_privilege(r.oid, to_regclass('event_outbox'), 'UPDATE'))
 		ORDER BY 1`
 
 	return Collect(ctx, s.Pool, "read synchronous_commit", pgx.RowToStructByPos[LossyCommit], query)

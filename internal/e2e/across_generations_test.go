@@ -46,7 +46,9 @@ var buildNext = sync.OnceValues(func() (programs string, err error) {
 		}
 		changed := strings.NewReplacer(
 			fmt.Sprintf(version, workflows.CommandVersion), fmt.Sprintf(version, next),
-			line, "\tif workflow.GetVersion(ctx, \"timer\", workflow.DefaultVersion, 1) == 1 {\n\t\t_ = workflow.Sleep(ctx, time.Millisecond)\n\t}\n"+line,
+			line, "\tif workflow.GetVersion(ctx, \"timer\", workflow.DefaultVersion, 1) == 1 {\n\t\t_ = workflow.Sleep(ctx, "+
+				"time.Millisecond)\n\t}\n"+
+				line,
 		).Replace(string(text))
 		replaced[source] = filepath.Join(programs, file)
 		if err := os.WriteFile(replaced[source], []byte(changed), 0o600); err != nil {

@@ -60,7 +60,8 @@ func TestRollback(t *testing.T) {
 	u.load(1, func(int) {})
 	require.True(t, u.lastHasTimer())
 	u.ends(slots)
-	require.LessOrEqual(t, len(u.messages())-len(u.accepted()), u.count(`SELECT count(*) FROM delivery_attempt WHERE outcome IN ('LOST', 'AMBIGUOUS')`), "repeats without an interrupted attempt")
+	require.LessOrEqual(t, len(u.messages())-len(u.accepted()),
+		u.count(`SELECT count(*) FROM delivery_attempt WHERE outcome IN ('LOST', 'AMBIGUOUS')`), "repeats without an interrupted attempt")
 	require.NoError(t, fresh.stop())
 }
 
@@ -76,7 +77,8 @@ func (u *upgrade) underLoad() (stop func()) {
 			case <-time.After(250 * time.Millisecond):
 			}
 			id := fmt.Sprintf("%s-steady-%d", u.name, len(ids))
-			_, err := u.store.Pool.Exec(u.t.Context(), `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{}')`, id)
+			_, err := u.store.Pool.Exec(u.t.Context(),
+				`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{}')`, id)
 			if !assert.NoError(u.t, err) {
 				return
 			}
@@ -121,9 +123,12 @@ func (u *upgrade) documented(begins string) string {
 	found := regexp.MustCompile(regexp.QuoteMeta(begins) + "[^`\n]*").FindString(document)
 	require.NotEmpty(u.t, found, begins)
 	command := strings.NewReplacer(" 4 ", fmt.Sprintf(" %d ", workflows.CommandVersion),
-		"default/herald:5", fmt.Sprintf("default/%s:%d", u.name, next), "default/herald --build-id 5", fmt.Sprintf("default/%s --build-id %d", u.name, next), "herald-events", workflows.EventsQueue(u.name), "herald-sweep", workflows.SweepID(u.name),
+		"default/herald:5", fmt.Sprintf("default/%s:%d", u.name, next), "default/herald --build-id 5",
+		fmt.Sprintf("default/%s --build-id %d", u.name, next), "herald-events", workflows.EventsQueue(u.name), "herald-sweep",
+		workflows.SweepID(u.name),
 	).Replace(found)
-	run := exec.CommandContext(u.t.Context(), "bash", "-euc", "PATH="+binaries+":$PATH:"+must(filepath.Abs("../../.dev/bin"))(u.t)+"; "+command)
+	run := exec.CommandContext(u.t.Context(), "bash", "-euc",
+		"PATH="+binaries+":$PATH:"+must(filepath.Abs("../../.dev/bin"))(u.t)+"; "+command)
 	run.Env = u.env
 	run.Stdin = strings.NewReader("y\n") // Temporal's CLI asks first
 	said, err := run.CombinedOutput()

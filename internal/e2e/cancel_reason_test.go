@@ -43,7 +43,8 @@ func TestReasonInHistories(t *testing.T) {
 	o.eventually(func() bool { return o.cancelRequest(mail(event)).cause == "replaced by a newer event" }, "the history has no reason")
 
 	o.starter("poller", "stop", "--reason", "an upgrade")
-	require.Equal(t, cancelRequest{"ada", "poller stop by ada: an upgrade"}, o.cancelRequest(workflows.PollerID(o.name, notification.HeraldSource, 1)))
+	require.Equal(t, cancelRequest{"ada", "poller stop by ada: an upgrade"},
+		o.cancelRequest(workflows.PollerID(o.name, notification.HeraldSource, 1)))
 }
 
 // cancelRequest is a request to cancel, as Temporal stores it.

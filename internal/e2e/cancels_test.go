@@ -342,7 +342,9 @@ func (b *broadcast) cancelByQuery() {
 
 	_, err := b.temporal.WorkflowService().StartBatchOperation(b.t.Context(), &workflowservice.StartBatchOperationRequest{
 		Namespace: client.DefaultNamespace, JobId: uuid.NewString(), Reason: "90 per cent", VisibilityQuery: cancel,
-		Operation: &workflowservice.StartBatchOperationRequest_CancellationOperation{CancellationOperation: &batchpb.BatchOperationCancellation{}},
+		Operation: &workflowservice.StartBatchOperationRequest_CancellationOperation{
+			CancellationOperation: &batchpb.BatchOperationCancellation{},
+		},
 	})
 	require.NoError(b.t, err)
 }

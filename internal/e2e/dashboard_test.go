@@ -23,7 +23,8 @@ func (s *system) showsPanels(query func(expression string) string) {
 	s.waitForLoad(2)
 	for title, queries := range panels(s.t) {
 		for _, expression := range queries {
-			s.eventually(func() bool { return strings.Contains(query(expression), `"value":[`) }, "the panel %q shows nothing: %s", title, expression)
+			s.eventually(func() bool { return strings.Contains(query(expression), `"value":[`) }, "the panel %q shows nothing: %s", title,
+				expression)
 		}
 	}
 }

@@ -36,8 +36,11 @@ type desk struct {
 
 func newDesk(t *testing.T, says string) *desk {
 	t.Helper()
-	d := &desk{says: says, id: regexp.MustCompile(`\b` + says + `-`), word: randomWord(len(says)), prefix: randomWord(len("herald")), dir: t.TempDir()}
-	d.system = newSystem(t, "TASK_QUEUE_PREFIX="+d.prefix, "HERALD_ACTOR=ada@ops", "PATH="+binaries+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	d := &desk{
+		says: says, id: regexp.MustCompile(`\b` + says + `-`), word: randomWord(len(says)), prefix: randomWord(len("herald")), dir: t.TempDir(),
+	}
+	d.system = newSystem(t, "TASK_QUEUE_PREFIX="+d.prefix, "HERALD_ACTOR=ada@ops",
+		"PATH="+binaries+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	return d
 }
 

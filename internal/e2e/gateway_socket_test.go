@@ -101,7 +101,8 @@ func (g *gateway) ticket(who notification.RecipientKey) string {
 // to reconnect, and finishes the request.
 func (s *system) stops(g *gateway) {
 	socket, _ := g.open("", bearer(tokenOf(g.t, ada)))
-	slow := g.dial("PUT /api/preferences HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + tokenOf(g.t, ada) + "\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{")
+	slow := g.dial("PUT /api/preferences HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + tokenOf(g.t, ada) +
+		"\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{")
 	s.eventually(func() bool { return g.metric("herald_gateway_sockets") == 1 }, "the socket is not open")
 
 	require.NoError(g.t, g.Command.Process.Signal(syscall.SIGTERM))
@@ -201,7 +202,8 @@ func (s *system) servesBesideHalfOpenConnections(g *gateway) {
 
 	status, _ := g.request(http.MethodGet, "/", "", nil)
 	held := g.metric("process_resident_memory_bytes") - idle
-	s.t.Logf("with up to %d half-open connections: %.0f bytes each, %.0f files open", connections, held/connections, g.metric("process_open_fds"))
+	s.t.Logf("with up to %d half-open connections: %.0f bytes each, %.0f files open", connections, held/connections,
+		g.metric("process_open_fds"))
 	require.Equal(s.t, http.StatusOK, status)
 	require.Less(s.t, held, float64(512<<20))
 	closing.Wait()

@@ -84,7 +84,8 @@ func tokenOf(t *testing.T, who notification.RecipientKey) string {
 func tokenOfNamed(t *testing.T, who notification.RecipientKey, name string) string {
 	t.Helper()
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
-		"iss": tokenIssuer, "aud": tokenAudience, "sub": who.UserID, "user_type": who.UserType, "name": name, "exp": time.Now().Add(time.Hour).Unix(),
+		"iss": tokenIssuer, "aud": tokenAudience, "sub": who.UserID, "user_type": who.UserType, "name": name,
+		"exp": time.Now().Add(time.Hour).Unix(),
 	}).SignedString([]byte(tokenSecret))
 	require.NoError(t, err)
 	return token

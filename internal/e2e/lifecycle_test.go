@@ -80,25 +80,26 @@ func TestLifecycle(t *testing.T) {
 
 		cluster := kafkatest.NewCluster(t)
 		kafkatest.CreateTopic(t, cluster.Address, "herald-lifecycle", nil)
-		lifecycleUnderKills(t, "kafka: { topic: herald-lifecycle }", []string{"KAFKA_BROKERS=" + cluster.Address}, func(rows int) []lifecycleMessage {
-			for n := rows; ; n++ {
-				var messages []lifecycleMessage
-				ids := map[string]bool{}
-				for _, record := range kafkatest.Records(t, cluster.Address, "herald-lifecycle", n) {
-					id := ""
-					for _, header := range record.Headers {
-						if header.Key == "event_id" {
-							id = string(header.Value)
+		lifecycleUnderKills(t, "kafka: { topic: herald-lifecycle }", []string{"KAFKA_BROKERS=" + cluster.Address},
+			func(rows int) []lifecycleMessage {
+				for n := rows; ; n++ {
+					var messages []lifecycleMessage
+					ids := map[string]bool{}
+					for _, record := range kafkatest.Records(t, cluster.Address, "herald-lifecycle", n) {
+						id := ""
+						for _, header := range record.Headers {
+							if header.Key == "event_id" {
+								id = string(header.Value)
+							}
 						}
+						ids[id] = true
+						messages = append(messages, must(readLifecycle(id, record.Value))(t))
 					}
-					ids[id] = true
-					messages = append(messages, must(readLifecycle(id, record.Value))(t))
+					if n = len(messages); len(ids) == rows {
+						return messages
+					}
 				}
-				if n = len(messages); len(ids) == rows {
-					return messages
-				}
-			}
-		})
+			})
 	})
 	t.Run("webhook", func(t *testing.T) {
 		t.Parallel()
@@ -139,9 +140,11 @@ func lifecycleUnderKills(t *testing.T, destination string, settings []string, ar
 	for round := range kills {
 		before := s.count(`SELECT count(*) FROM lifecycle_event WHERE sent`)
 		s.burst(fmt.Sprint("round", round), "LOAD", singles)
-		s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'BROADCAST', '0', '{}')`, fmt.Sprint(s.name, "all", round))
+		s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+			VALUES ($1, 'LOAD', 'BROADCAST', '0', '{}')`, fmt.Sprint(s.name, "all", round))
 		target := before + randomShare(2*(customers+singles)*channels)
-		s.eventually(func() bool { return s.count(`SELECT count(*) FROM lifecycle_event WHERE sent`) >= target }, "%d rows are never sent", target)
+		s.eventually(func() bool { return s.count(`SELECT count(*) FROM lifecycle_event WHERE sent`) >= target }, "%d rows are never sent",
+			target)
 		w.kill()
 		w = s.startWorker(w.Command.Args[1:]...)
 	}
@@ -149,10 +152,12 @@ func lifecycleUnderKills(t *testing.T, destination string, settings []string, ar
 	s.mend()
 	s.starter("delivery", "retry", "--status", "FAILED", "--reason", "test", "--yes")
 	s.awaitCount(0, `SELECT count(*) FROM notification WHERE status IN ('PENDING', 'FAILED')`)
-	for id := range s.lifecycleRows(`SELECT min(id)::text FROM notification WHERE channel = 'WEBSOCKET' AND event_id NOT LIKE '%before%' GROUP BY user_id LIMIT 20`) {
+	for id := range s.lifecycleRows(`SELECT min(id)::text FROM notification WHERE channel = 'WEBSOCKET' AND event_id NOT LIKE '%before%'
+		GROUP BY user_id LIMIT 20`) {
 		var who notification.RecipientKey
 		var number int64
-		require.NoError(t, s.store.Pool.QueryRow(t.Context(), `SELECT id, user_type, user_id FROM notification WHERE id = $1::text::bigint`, id).Scan(&number, &who.UserType, &who.UserID))
+		require.NoError(t, s.store.Pool.QueryRow(t.Context(), `SELECT id, user_type, user_id FROM notification WHERE id = $1::text::bigint`,
+			id).Scan(&number, &who.UserType, &who.UserID))
 		require.NoError(t, inbox.On(s.gatewayStore()).MarkRead(t.Context(), who, number))
 	}
 	s.awaitCount(0, `SELECT count(*) FROM lifecycle_event WHERE NOT sent`)
@@ -219,7 +224,8 @@ func (s *system) requireLifecycle(rows int, messages []lifecycleMessage) {
 	require.Equal(s.t, s.lifecycleRows(`SELECT delivery_id || ' ' || status FROM notification WHERE `+mine), statuses)
 	require.Equal(s.t, s.lifecycleRows(`SELECT delivery_id FROM notification WHERE read_at IS NOT NULL AND `+mine), read)
 	require.Equal(s.t, s.lifecycleRows(`SELECT event_id || ' ' || status FROM processed_event WHERE `+mine), finished)
-	require.Equal(s.t, s.lifecycleRows(`SELECT event_id FROM notification_decision WHERE channels ->> 'EMAIL' = 'SUPPRESSED' AND `+mine), suppressed)
+	require.Equal(s.t, s.lifecycleRows(`SELECT event_id FROM notification_decision WHERE channels ->> 'EMAIL' = 'SUPPRESSED' AND `+mine),
+		suppressed)
 	require.Equal(s.t, rows, len(seen))
 	require.NotEmpty(s.t, read)
 	require.NotEmpty(s.t, suppressed)

@@ -61,7 +61,8 @@ func TestMetrics(t *testing.T) {
 			return strings.Contains(page, "\n"+line+"\n")
 		}, "there is no %q", line)
 	}
-	services.exec(`INSERT INTO orders.outbox (aggregate_type, event_type, payload, status, created_at) VALUES ('Order', 'OrderCreated', '{}', 'NEW', now() AT TIME ZONE 'UTC')`)
+	services.exec(`INSERT INTO orders.outbox (aggregate_type, event_type, payload, status, created_at)
+		VALUES ('Order', 'OrderCreated', '{}', 'NEW', now() AT TIME ZONE 'UTC')`)
 	s.eventually(func() bool {
 		page = w.metrics()
 		return strings.Contains(page, `herald_commit_to_acknowledged_seconds_count{source="orders"} 1`)
@@ -138,7 +139,8 @@ func documented(t *testing.T) map[string]measured {
 	alerts := must(os.ReadFile("../../deploy/prometheus/alerts.yaml"))(t)
 	require.NoError(t, yaml.Unmarshal(alerts, new(any)))
 	for _, name := range regexp.MustCompile(`herald_\w+`).FindAllString(string(text)+string(outboxes)+string(alerts), -1) {
-		require.Contains(t, found, strings.TrimSuffix(name, "_bucket"), "an alert or a document names a metric that docs/metrics.md does not list")
+		require.Contains(t, found, strings.TrimSuffix(name, "_bucket"),
+			"an alert or a document names a metric that docs/metrics.md does not list")
 	}
 	for _, name := range regexp.MustCompile(`Herald[A-Z]\w+`).FindAllString(string(outboxes), -1) {
 		require.Contains(t, string(alerts), "alert: "+name+"\n", "docs/outboxes.md names an alert that does not exist")

@@ -75,7 +75,8 @@ const nightDirectory = `
 	       ('SPECIAL_OFFER', 'PUSH', 'DELAYED', '1 hour', '5 minutes'),
 	       ('POINTS_EARNED', 'EMAIL', 'AGGREGATE', '0', '1 hour');
 
-	INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+	INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start,
+	       quiet_hours_end)
 	VALUES ('CUSTOMER', '42', 'SMS', false, false, NULL, NULL);
 
 	UPDATE user_notification_preferences
@@ -87,7 +88,8 @@ const nightDirectory = `
 
 // nightZones are spread around the globe, so that it is always night in one of these zones.
 var nightZones = []string{
-	"Europe/Rome", "America/New_York", "America/Los_Angeles", "Asia/Tokyo", "Asia/Kolkata", "Pacific/Auckland", "Pacific/Honolulu", "America/Sao_Paulo", "Africa/Abidjan",
+	"Europe/Rome", "America/New_York", "America/Los_Angeles", "Asia/Tokyo", "Asia/Kolkata", "Pacific/Auckland", "Pacific/Honolulu",
+	"America/Sao_Paulo", "Africa/Abidjan",
 }
 
 // nightZone returns a zone where it is after midnight and not near morning.
@@ -212,7 +214,10 @@ func (n *nightShift) save(name, text string) {
 // age makes events and their rows in other tables older.
 func (n *nightShift) age(by string, ids ...string) {
 	n.t.Helper()
-	for _, column := range []string{"event_outbox.created_at", "processed_event.created_at", "processed_event.updated_at", "notification.created_at", "notification.sent_at", "notification_decision.decided_at"} {
+	for _, column := range []string{
+		"event_outbox.created_at", "processed_event.created_at", "processed_event.updated_at", "notification.created_at", "notification.sent_at",
+		"notification_decision.decided_at",
+	} {
 		table, column, _ := strings.Cut(column, ".")
 		for _, id := range ids {
 			n.exec(fmt.Sprintf(`UPDATE %[1]s SET %[2]s = %[2]s - $1::text::interval WHERE event_id = $2`, table, column), by, n.own(id))

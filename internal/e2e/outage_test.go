@@ -44,7 +44,8 @@ func TestEachProviderDown(t *testing.T) {
 	written := make(chan int, 1)
 	go func() { written <- s.keepWriting(writing, customers, channels) }()
 
-	s.downInTurn("sendgrid,smtp", "twilio,vonage", down{"sendgrid", "email", "smtp"}, down{"twilio", "sms", "vonage"}, down{"fcm", "push", ""}, down{"webhook", "webhook", ""})
+	s.downInTurn("sendgrid,smtp", "twilio,vonage", down{"sendgrid", "email", "smtp"}, down{"twilio", "sms", "vonage"},
+		down{"fcm", "push", ""}, down{"webhook", "webhook", ""})
 	s.downInTurn("smtp,sendgrid", "vonage,twilio", down{"smtp", "smtp", "sendgrid"}, down{"vonage", "vonage", "twilio"})
 	stopWriting()
 	deliveries := channels * <-written
@@ -94,7 +95,8 @@ func (s *system) keepWriting(ctx context.Context, customers, channels int) (even
 	const write = `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
 		SELECT $1 || '-' || $2::int, 'NEWS', 'CUSTOMER', ($2::int % $3::int + 1)::text, '{}'
-		WHERE  (SELECT count(*) FROM notification WHERE status = 'PENDING') + $4::int * (SELECT count(*) FROM event_outbox WHERE status = 'PENDING') < 60`
+		WHERE  (SELECT count(*) FROM notification WHERE status = 'PENDING') + $4::int * (SELECT count(*) FROM event_outbox
+		       WHERE status = 'PENDING') < 60`
 	for ctx.Err() == nil {
 		written, err := s.store.Pool.Exec(s.t.Context(), write, s.name, events, customers, channels)
 		if err != nil {

@@ -296,7 +296,8 @@ func TestRacesOfEvents(t *testing.T) {
 			"PublishEvent":   away("PublishEvent", func(context.Context, call) (any, error) { return nil, nil }),
 			"FinishEvent":    away("FinishEvent", func(ctx context.Context, c call) (any, error) { return usual(ctx, "FinishEvent", c) }),
 		}},
-		"idHeld": {before: holdMail(notification.Email), run: event, parts: map[string]part{"PlanDeliveries": plans, "Send": waitsFirst()}, ends: completed,
+		"idHeld": {before: holdMail(notification.Email), run: event, parts: map[string]part{"PlanDeliveries": plans, "Send": waitsFirst()},
+			ends: completed,
 			happens: func(r *race) {
 				r.sees(r.id, enums.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED, enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED)
 				require.NoError(r.t, r.temporal.TerminateWorkflow(r.t.Context(), r.mail(), "", "it is in the way"))
@@ -308,7 +309,8 @@ func TestRacesOfEvents(t *testing.T) {
 			},
 			"AnswerApproval": func(context.Context, call) (any, error) { return notification.Rejected, nil },
 		}},
-		"idTaken":           {before: holdMail(notification.SMS), run: event, parts: map[string]part{"PlanDeliveries": plans, "Send": waitsFirst()}, ends: completed},
+		"idTaken": {before: holdMail(notification.SMS), run: event,
+			parts: map[string]part{"PlanDeliveries": plans, "Send": waitsFirst()}, ends: completed},
 		"escalationTooLate": escalationTooLate(true),
 		"escalationLost":    escalationTooLate(false),
 	})

@@ -40,7 +40,8 @@ func TestReadOnlyDatabase(t *testing.T) {
 	time.Sleep(10 * time.Second) // more than all attempts take
 	run(database + " RESET default_transaction_read_only")
 
-	s.eventually(func() bool { return w.ready() == http.StatusOK && g.ready() == http.StatusOK }, "they are not ready with a writable database")
+	s.eventually(func() bool { return w.ready() == http.StatusOK && g.ready() == http.StatusOK },
+		"they are not ready with a writable database")
 	s.awaitDeliveries(retried, "SENT", 2)
 	s.awaitCount(42, "SELECT count(*) FROM notification WHERE status = 'SENT'")
 	require.Zero(t, s.count("SELECT count(*) FROM notification WHERE status <> 'SENT'"))

@@ -170,7 +170,8 @@ func TestDocumentsAreKnown(t *testing.T) {
 		document := must(filepath.Rel("../..", path))(t)
 		for _, block := range codeBlocks(t, document) {
 			require.True(t, known[document], "%s has examples, and no test runs them:\n%s", document, block.text)
-			require.Contains(t, []string{"", "sh", "sql", "yaml", "console", "json", "go", "js", "mermaid"}, block.language, "%s:\n%s", document, block.text)
+			require.Contains(t, []string{"", "sh", "sql", "yaml", "console", "json", "go", "js", "mermaid"}, block.language, "%s:\n%s", document,
+				block.text)
 			if block.language == "yaml" {
 				require.NoError(t, yaml.Unmarshal([]byte(block.text), new(any)), "%s:\n%s", document, block.text)
 			}
@@ -253,12 +254,15 @@ func (s *system) composes() {
 // previewsTexts requires that previews are equal to the texts of an event's deliveries.
 func (s *system) previewsTexts() {
 	s.t.Helper()
-	id := s.emit(s.name+"-evt", "RESERVATION_REQUESTED", "RESTAURANT/5", `{"restaurantId": 5, "customer": {"name": "Ada & Co"}, "pax": 4, "date": "2026-12-20", "time": "19:30"}`)
+	id := s.emit(s.name+"-evt", "RESERVATION_REQUESTED", "RESTAURANT/5",
+		`{"restaurantId": 5, "customer": {"name": "Ada & Co"}, "pax": 4, "date": "2026-12-20", "time": "19:30"}`)
 	s.awaitDelivery(id+"-staff10-EMAIL", "SENT")
 	for _, channel := range []string{"EMAIL", "WEBSOCKET"} {
 		var preview struct{ Title, Body, Plain string }
-		require.NoError(s.t, json.Unmarshal([]byte(s.starter("template", "preview", "--event", id, "--recipient", "RESTAURANT_USER/10", "--channel", channel, "-o", "json")), &preview))
-		require.Equal(s.t, 1, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND title = $2 AND body = $3", id+"-staff10-"+channel, preview.Title, preview.Body))
+		require.NoError(s.t, json.Unmarshal([]byte(s.starter("template", "preview", "--event", id, "--recipient", "RESTAURANT_USER/10",
+			"--channel", channel, "-o", "json")), &preview))
+		require.Equal(s.t, 1, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND title = $2 AND body = $3",
+			id+"-staff10-"+channel, preview.Title, preview.Body))
 	}
 }
 

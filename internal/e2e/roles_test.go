@@ -62,10 +62,12 @@ func (r *roles) limitsAmounts() {
 	recall := r.name + "-recall"
 	r.sql("", `
 		INSERT INTO event_type_channel_routing (event_type, channel_type, throttle_window) VALUES ('RECALL', 'EMAIL', '1 hour');
-		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_first) VALUES ('RECALL', 'SMS', 'AGGREGATE', true);
+		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_first)
+		       VALUES ('RECALL', 'SMS', 'AGGREGATE', true);
 		INSERT INTO frequency_cap (channel_type, at_most, per) VALUES ('EMAIL', 100, '1 day');
 		INSERT INTO event_type_approval (event_type, over) VALUES ('RECALL', 0);
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('`+recall+`', 'RECALL', 'CUSTOMER', '42', '{}')`)
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		       VALUES ('`+recall+`', 'RECALL', 'CUSTOMER', '42', '{}')`)
 	r.awaitCount(1, `SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'AWAITING_APPROVAL'`, recall)
 	r.as("operator", "event", "approve", recall)
 	r.awaitCount(2, `SELECT count(*) FROM notification WHERE event_id = $1 AND status IN ('SENT', 'DELIVERED')`, recall)
@@ -185,15 +187,20 @@ func (r *roles) producerInsertsOnly() {
 	r.awaitDeliveries(r.name+"-evt", "SENT", 4)
 	for _, sql := range []string{
 		insert + " RETURNING event_id",
-		"INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status) VALUES ('x', 'T', 'CUSTOMER', '42', '{}', 'PROCESSED')",
-		"INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels) VALUES ('x', 'T', 'CUSTOMER', '42', '{}', 'y')",
+		"INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status) VALUES ('x', 'T', 'CUSTOMER', '42', " +
+			"'{}', 'PROCESSED')",
+		"INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels) VALUES ('x', 'T', 'CUSTOMER', '42', " +
+			"'{}', 'y')",
 		"SELECT FROM event_outbox", "UPDATE event_outbox SET status = 'PENDING'", "DELETE FROM event_outbox", "TRUNCATE event_outbox",
 		"SELECT FROM recipient", "SELECT FROM notification", "INSERT INTO processed_event (event_id) VALUES ('x')",
 		"CREATE TABLE mine (n int)",
 	} {
 		r.denied("producer", sql)
 	}
-	event := outbox.Event{ID: "x", Type: "T", AggregateType: "CUSTOMER", AggregateID: "42", Payload: struct{}{}, ExpiresAt: time.Now().Add(time.Hour), CollapseKey: "order-7"}
+	event := outbox.Event{
+		ID: "x", Type: "T", AggregateType: "CUSTOMER", AggregateID: "42", Payload: struct{}{}, ExpiresAt: time.Now().Add(time.Hour),
+		CollapseKey: "order-7",
+	}
 	require.NoError(r.t, r.insertInVain(event))
 	event.Cancels = "y"
 	require.ErrorContains(r.t, r.insertInVain(event), "permission denied")
@@ -248,9 +255,12 @@ func (r *roles) gatewayServes() {
 	require.NoError(r.t, err)
 
 	for _, sql := range []string{
-		"SELECT email FROM recipient", "SELECT phone FROM recipient", "SELECT recipient_address FROM notification", "SELECT payload FROM event_outbox",
-		"DELETE FROM notification", "UPDATE notification SET title = 'x'", "UPDATE notification SET status = 'SENT'", "UPDATE notification_state SET user_id = 'x'", "INSERT INTO notification (event_id) VALUES ('x')", "UPDATE recipient SET active = true",
-		"UPDATE event_type_channel_routing SET mandatory = false", "SELECT FROM operator_action", "SELECT FROM preference_change", "CREATE TABLE mine (n int)",
+		"SELECT email FROM recipient", "SELECT phone FROM recipient", "SELECT recipient_address FROM notification",
+		"SELECT payload FROM event_outbox",
+		"DELETE FROM notification", "UPDATE notification SET title = 'x'", "UPDATE notification SET status = 'SENT'",
+		"UPDATE notification_state SET user_id = 'x'", "INSERT INTO notification (event_id) VALUES ('x')", "UPDATE recipient SET active = true",
+		"UPDATE event_type_channel_routing SET mandatory = false", "SELECT FROM operator_action", "SELECT FROM preference_change",
+		"CREATE TABLE mine (n int)",
 	} {
 		r.denied("gateway", sql)
 	}
@@ -266,14 +276,17 @@ func (r *roles) gatewayReadsNoMail() {
 		require.NoError(r.t, conn.QueryRow(r.t.Context(), sql).Scan(&n))
 		return n
 	}
-	const mails, live = "SELECT count(title || body) FROM notification WHERE channel <> 'WEBSOCKET'", "SELECT count(title || body) FROM notification"
+	const mails, live = "SELECT count(title || body) FROM notification WHERE channel <> " +
+		"'WEBSOCKET'", "SELECT count(title || body) FROM notification"
 	require.Positive(r.t, count("worker", mails))
 	require.Zero(r.t, count("gateway", mails))
 	require.Positive(r.t, count("gateway", live))
 	require.Positive(r.t, count("gateway", "SELECT count(*) FROM notification_state WHERE channel = 'EMAIL'"))
-	r.sql("worker", "INSERT INTO recipient_suppression (channel, address_hash, reason) SELECT 'SMS', sha256('a'), unnest(ARRAY['OPT_OUT', 'COMPLAINT'])")
+	r.sql("worker",
+		"INSERT INTO recipient_suppression (channel, address_hash, reason) SELECT 'SMS', sha256('a'), unnest(ARRAY['OPT_OUT', 'COMPLAINT'])")
 	r.sql("gateway", "DELETE FROM recipient_suppression WHERE address_hash = sha256('a')")
-	require.Equal(r.t, 1, count("worker", "SELECT count(*) FROM recipient_suppression WHERE address_hash = sha256('a') AND reason = 'COMPLAINT'"))
+	require.Equal(r.t, 1,
+		count("worker", "SELECT count(*) FROM recipient_suppression WHERE address_hash = sha256('a') AND reason = 'COMPLAINT'"))
 	require.Equal(r.t, 1, count("worker", "SELECT count(*) FROM recipient_suppression WHERE address_hash = sha256('a')"))
 }
 
@@ -283,7 +296,8 @@ func (r *roles) operatorOperates() {
 	r.as("operator", "event", "show", r.name+"-evt")
 	r.as("operator", "delivery", "why", r.name+"-evt-customer42-EMAIL")
 	r.as("operator", "delivery", "retry", r.name+"-evt-customer42-EMAIL", "--again")
-	r.as("operator", "emit", "--type", "MENU_UPDATED", "--aggregate-type", "RESTAURANT", "--aggregate-id", "5", "--payload", "{}", "--event-id", r.name+"-menu")
+	r.as("operator", "emit", "--type", "MENU_UPDATED", "--aggregate-type", "RESTAURANT", "--aggregate-id", "5", "--payload", "{}",
+		"--event-id", r.name+"-menu")
 	r.sql("migrator", `
 		UPDATE notification SET created_at = now() - interval '40 days', sent_at = now() - interval '40 days' WHERE event_id LIKE 'demo-%';
 		UPDATE processed_event SET updated_at = now() - interval '40 days' WHERE event_id LIKE 'demo-%'`)
@@ -307,10 +321,12 @@ func (r *roles) operatorOperates() {
 func (r *roles) workerAdopts() {
 	adopting := must(db.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "adopting"))(r.t)
 	defer adopting.Close()
-	must(relay.On(adopting).Adopt(r.t.Context(), "orders", []relay.AdoptedEvent{{ID: r.name + "-order", Type: "ORDER_PAID", Payload: []byte("{}")}}))(r.t)
+	must(relay.On(adopting).Adopt(r.t.Context(), "orders",
+		[]relay.AdoptedEvent{{ID: r.name + "-order", Type: "ORDER_PAID", Payload: []byte("{}")}}))(r.t)
 	require.NoError(r.t, relay.On(adopting).KeepRows(r.t.Context(), "orders", []relay.KnownRow{{Key: "1", EventID: "e"}}))
 	require.NoError(r.t, relay.On(adopting).ForgetRows(r.t.Context(), "orders", []string{"1"}))
-	require.NoError(r.t, relay.On(adopting).RestTopic(r.t.Context(), "orders", relay.RestingTopic{Topic: "t", Wait: time.Second, Error: "of a test"}))
+	require.NoError(r.t,
+		relay.On(adopting).RestTopic(r.t.Context(), "orders", relay.RestingTopic{Topic: "t", Wait: time.Second, Error: "of a test"}))
 	require.NoError(r.t, relay.On(adopting).WakeTopics(r.t.Context(), "orders", []string{"t"}))
 }
 
@@ -318,16 +334,22 @@ func (r *roles) workerAdopts() {
 func (r *roles) workerDeletes() {
 	cleaning := must(db.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "cleaning"))(r.t)
 	defer cleaning.Close()
-	for _, table := range []purge.Table{purge.Outbox, purge.Processed, purge.Notifications, purge.Receipts, purge.Decisions, purge.Actions, purge.Preferences} {
-		require.NoError(r.t, purge.TableCleaner{Store: cleaning, Table: table, HasTopic: true}.Clean(r.t.Context(), 0, "", func(int, string) bool { return true }), table)
+	for _, table := range []purge.Table{
+		purge.Outbox, purge.Processed, purge.Notifications, purge.Receipts, purge.Decisions, purge.Actions, purge.Preferences,
+	} {
+		require.NoError(r.t,
+			purge.TableCleaner{Store: cleaning, Table: table, HasTopic: true}.Clean(r.t.Context(), 0, "", func(int, string) bool { return true }),
+			table)
 	}
 	require.Zero(r.t, r.count("SELECT count(*) FROM operator_action"))
 }
 
 func (r *roles) workerDeletesNothing() {
 	for _, sql := range []string{
-		"DELETE FROM notification", "DELETE FROM event_outbox", "TRUNCATE delivery_attempt", "UPDATE recipient SET email = 'x'", "UPDATE recipient_device SET token = 'x'",
-		"INSERT INTO event_type_recipients (event_type, entity_type) VALUES ('T', 'ADMIN')", "DELETE FROM operator_action", "CREATE TABLE mine (n int)",
+		"DELETE FROM notification", "DELETE FROM event_outbox", "TRUNCATE delivery_attempt", "UPDATE recipient SET email = 'x'",
+		"UPDATE recipient_device SET token = 'x'",
+		"INSERT INTO event_type_recipients (event_type, entity_type) VALUES ('T', 'ADMIN')", "DELETE FROM operator_action",
+		"CREATE TABLE mine (n int)",
 	} {
 		r.denied("worker", sql)
 	}

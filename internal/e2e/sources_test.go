@@ -106,7 +106,8 @@ func TestSources(t *testing.T) {
 	file := strings.TrimPrefix(settings[0], "OUTBOX_SOURCES=")
 	sources, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(sources), "batch_size: 10\n", "batch_size: 10\n  people: true\n", 1)), 0o600))
+	require.NoError(t,
+		os.WriteFile(file, []byte(strings.Replace(string(sources), "batch_size: 10\n", "batch_size: 10\n  people: true\n", 1)), 0o600))
 	cluster := kafkatest.NewCluster(t)
 	kafkatest.CreateTopic(t, cluster.Address, "order-events", nil)
 	s := newSystem(t, append(settings, "KAFKA_BROKERS="+cluster.Address)...)
@@ -115,7 +116,8 @@ func TestSources(t *testing.T) {
 	const orders = 200
 	services.exec(`
 		INSERT INTO orders.outbox (aggregate_type, aggregate_id, event_type, payload, status, created_at)
-		SELECT 'Order', md5((n % 30)::text)::uuid, 'OrderCreated', '{ "n":' || n || '.0, "text": "è" }', 'NEW', timestamp '2026-11-22 10:00' + n * interval '1 ms'
+		SELECT 'Order', md5((n % 30)::text)::uuid, 'OrderCreated', '{ "n":' || n || '.0, "text": "è" }', 'NEW',
+		       timestamp '2026-11-22 10:00' + n * interval '1 ms'
 		FROM   generate_series(1, $1::int) AS n`, orders)
 	services.exec(`INSERT INTO wallet_outbox (event_type, payload, correlation_id) VALUES ('FundsAdded', 'no JSON', NULL)`)
 	services.killBeforeTheMark(s, first)
@@ -134,7 +136,8 @@ func TestSources(t *testing.T) {
 	records := kafkatest.Records(t, cluster.Address, "order-events", orders+10) // when the worker was killed, the broker had a page
 	require.LessOrEqual(t, len(records), orders+20, "at most two pages are in flight")
 	require.Equal(t, want, firstByKey(records))
-	s.awaitCount(orders, "SELECT count(*) FROM event_outbox o JOIN processed_event p USING (event_id) WHERE source = 'orders' AND p.status = 'SUCCESS'")
+	s.awaitCount(orders,
+		"SELECT count(*) FROM event_outbox o JOIN processed_event p USING (event_id) WHERE source = 'orders' AND p.status = 'SUCCESS'")
 
 	s.awaitCount(1, `SELECT count(*) FROM source_topic WHERE source = $1 AND topic = 'FundsAdded-out-0'`, services.wallet)
 	require.Contains(t, s.starter("source", "list"), "topic FundsAdded-out-0 rests")
@@ -201,13 +204,16 @@ func TestOutboxesDocument(t *testing.T) {
 	kafkatest.CreateTopic(t, cluster.Address, "FundsAdded-out-0", nil)
 	n := newAdopter(t, cluster.Address)
 	file := filepath.Join(t.TempDir(), "sources.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(blockWith(t, "database_url_env: WALLET"), "name: wallet", "name: "+n.services.wallet, 1)), 0o600))
+	require.NoError(t, os.WriteFile(file,
+		[]byte(strings.Replace(blockWith(t, "database_url_env: WALLET"), "name: wallet", "name: "+n.services.wallet, 1)), 0o600))
 	for statement := range strings.SplitSeq(strings.TrimSpace(blockWith(t, "CREATE ROLE herald")), ";\n") {
 		n.services.exec(strings.NewReplacer("herald", n.role, "…", rolePassword).Replace(statement))
 	}
-	printed := n.shell(strings.NewReplacer("sources.yaml", file, "postgres://herald:…@orders-db:5432/orders?sslmode=verify-full", n.address, "postgres://…", n.address).Replace(blockWith(t, "export OUTBOX_SOURCES")) + "env")
+	printed := n.shell(strings.NewReplacer("sources.yaml", file, "postgres://herald:…@orders-db:5432/orders?sslmode=verify-full", n.address,
+		"postgres://…", n.address).Replace(blockWith(t, "export OUTBOX_SOURCES")) + "env")
 	for line := range strings.Lines(printed) {
-		if name, _, _ := strings.Cut(line, "="); name == "OUTBOX_SOURCES" || strings.HasSuffix(name, "S_DATABASE_URL") || name == "WALLET_DATABASE_URL" {
+		if name, _, _ := strings.Cut(line, "="); name == "OUTBOX_SOURCES" || strings.HasSuffix(name, "S_DATABASE_URL") ||
+			name == "WALLET_DATABASE_URL" {
 			n.env = append(n.env, strings.TrimSpace(line))
 		}
 	}
@@ -226,7 +232,8 @@ func TestOutboxesDocument(t *testing.T) {
 		FROM   (VALUES ('{}'), ((SELECT string_agg(md5(n::text), '') FROM generate_series(1, 100) AS n))) AS row (payload)`)
 	n.services.exec(`INSERT INTO outbox (event_type, payload) VALUES ('FundsAdded', '{}')`)
 	rows := func(want int, condition string) {
-		n.eventually(func() bool { return n.services.count("SELECT count(*) FROM "+condition) == want }, "there are never %d: %s", want, condition)
+		n.eventually(func() bool { return n.services.count("SELECT count(*) FROM "+condition) == want }, "there are never %d: %s", want,
+			condition)
 	}
 	rows(1, "orders.outbox WHERE status = 'SENT'")
 	rows(1, "orders.outbox WHERE status = 'FAILED' AND error_message ~ 'MESSAGE_TOO_LARGE'")

@@ -178,7 +178,9 @@ func usual(ctx context.Context, name string, c call) (any, error) {
 		return activities.SendResult{Status: notification.Sent}, nil
 	case activities.RescheduleInput:
 		if in.Until.After(time.Now()) {
-			return activities.SendResult{Status: notification.Pending, NotBefore: in.Until, Wait: notification.InstantText(in.Until) + ": " + notification.WaitOperator}, nil
+			return activities.SendResult{
+				Status: notification.Pending, NotBefore: in.Until, Wait: notification.InstantText(in.Until) + ": " + notification.WaitOperator,
+			}, nil
 		}
 		return activities.SendResult{Status: notification.Pending, NotSent: true}, nil
 	case activities.GiveUpInput:

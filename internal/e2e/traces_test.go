@@ -96,7 +96,8 @@ func TestTraces(t *testing.T) {
 	g := s.startGateway("GATEWAY_HTTP_ADDR=" + gateway)
 	w := s.startAll(loadWorker...)
 	for name, traceparent := range map[string]string{
-		"traced": "00-" + trace + "-b7ad6b7169203331-01", "not-sampled": "00-1" + trace[1:] + "-b7ad6b7169203331-00", "invalid": "00-traced", "none": "",
+		"traced": "00-" + trace + "-b7ad6b7169203331-01", "not-sampled": "00-1" + trace[1:] + "-b7ad6b7169203331-00", "invalid": "00-traced",
+		"none": "",
 	} {
 		s.emit(s.name+name, "LOAD", "CUSTOMER/1", `{"number":7}`, "--traceparent", traceparent)
 		s.awaitSuccess(s.name + name)

@@ -181,7 +181,8 @@ func (u *upgrade) noTaskFailed() {
 	all := must(u.executions(u.t.Context(), " AND ExecutionStatus != 'Terminated'"))(u.t)
 	for _, found := range all {
 		run := found.GetExecution()
-		history := u.temporal.GetWorkflowHistory(u.t.Context(), run.GetWorkflowId(), run.GetRunId(), false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		history := u.temporal.GetWorkflowHistory(u.t.Context(), run.GetWorkflowId(), run.GetRunId(), false,
+			enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for history.HasNext() {
 			event := must(history.Next())(u.t)
 			if failed := event.GetWorkflowTaskFailedEventAttributes(); failed != nil && !slices.Contains(harmless, failed.GetCause()) {

@@ -262,13 +262,16 @@ func (s *system) eventIDTaken() {
 		theirs: "NotifyEvent of task queue " + s.name + "-another-events",
 	}
 	for id := range taken {
-		s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{"number": 1}')`, id)
+		s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+			VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{"number": 1}')`,
+			id)
 	}
 	s.writeEvents("neighbour", 1)
 	s.awaitDeliveries(s.eventID("neighbour", 0), "SENT", loadChannels)
 	s.awaitCount(len(taken), `SELECT count(*) FROM event_outbox WHERE status = 'FAILED'`)
 	for id, who := range taken {
-		require.Equal(s.t, 1, s.count(`SELECT count(*) FROM event_outbox WHERE event_id = $1 AND error_message = $2`, id, "the id is taken by the workflow "+who), id)
+		require.Equal(s.t, 1,
+			s.count(`SELECT count(*) FROM event_outbox WHERE event_id = $1 AND error_message = $2`, id, "the id is taken by the workflow "+who), id)
 		require.Contains(s.t, s.starter("event", "show", id), who)
 	}
 }

@@ -31,11 +31,13 @@ func escalating(ctx context.Context, on db.Querier, key notification.EscalationK
 		           FROM   notification c
 		           WHERE  c.event_id = n.event_id
 		           AND    c.channel = $2
-		           AND    CASE WHEN $3 = 'CUSTOMER' THEN c.user_type = 'CUSTOMER' ELSE c.user_type <> 'CUSTOMER' AND (c.entity_type, c.entity_id) = ($3, $4) END
+		           AND    CASE WHEN $3 = 'CUSTOMER' THEN c.user_type = 'CUSTOMER' ELSE c.user_type <> 'CUSTOMER'
+		               AND (c.entity_type, c.entity_id) = ($3, $4) END
 		       ) ELSE 0 END AS selected
 		FROM   notification n
 		CROSS JOIN LATERAL (
-			SELECT bool_or(o.read_at IS NOT NULL) AS read, bool_or(o.channel = $2) AS told, coalesce(bool_or(o.escalated_from = n.delivery_id), false) AS followed
+			SELECT bool_or(o.read_at IS NOT NULL) AS read, bool_or(o.channel = $2) AS told,
+			       coalesce(bool_or(o.escalated_from = n.delivery_id), false) AS followed
 			FROM   notification o
 			WHERE  o.event_id = n.event_id
 			AND    o.user_type = n.user_type
@@ -47,7 +49,8 @@ func escalating(ctx context.Context, on db.Querier, key notification.EscalationK
 		notification.Escalating
 		Reason notification.Decision
 	}
-	found, err := db.OneDelivery[row](ctx, on, "read delivery that is waited for", query, key.DeliveryID, key.To, key.Limited.Type, key.Limited.ID)
+	found, err := db.OneDelivery[row](ctx, on, "read delivery that is waited for", query, key.DeliveryID, key.To, key.Limited.Type,
+		key.Limited.ID)
 	found.Unreachable = found.Status == notification.Cancelled && found.Reason.Unreachable()
 	return found.Escalating, err
 }
@@ -56,7 +59,9 @@ func escalating(ctx context.Context, on db.Querier, key notification.EscalationK
 // its delivery, in one transaction. It returns the delivery that follows, perhaps from an
 // earlier call; nil: none does. If an entity's number of recipients is limited, concurrent
 // decisions about the entity take turns.
-func (s Store) Follow(ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient) (*notification.Delivery, error) {
+func (s Store) Follow(
+	ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient,
+) (*notification.Delivery, error) {
 	const (
 		turn = `SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'max_recipients', event_id, $2::text, $3::text, $4::text), 0))
 			FROM   notification
@@ -97,7 +102,9 @@ func (s Store) Follow(ctx context.Context, key notification.EscalationKey, decid
 
 // follow stores the decision, and the delivery that follows another one. It replaces an earlier
 // decision about the channel.
-func follow(ctx context.Context, tx pgx.Tx, deliveryID string, decided notification.DecidedRecipient, throttles []notification.Throttle) error {
+func follow(
+	ctx context.Context, tx pgx.Tx, deliveryID string, decided notification.DecidedRecipient, throttles []notification.Throttle,
+) error {
 	const of = `SELECT event_id, event_type, coalesce(correlation_id, '') FROM notification WHERE delivery_id = $1`
 
 	var event notification.Event

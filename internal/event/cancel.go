@@ -26,8 +26,12 @@ func (s Store) cancelPending(ctx context.Context, eventID string, reason notific
 
 // CancelPart cancels the first waiting deliveries of a part of an event, up to limit; see
 // [cancel.Store.Cancel].
-func (s Store) CancelPart(ctx context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error) {
-	return cancel.On(s.DB).Cancel(ctx, cancel.Cancellation{Which: attempt.InPart + " AND " + db.Undelivered, Args: attempt.PartArgs(part), Reason: string(reason), Limit: limit})
+func (s Store) CancelPart(
+	ctx context.Context, part notification.Part, reason notification.EndReason, limit int,
+) (cancelled int, next int64, err error) {
+	return cancel.On(s.DB).Cancel(ctx, cancel.Cancellation{
+		Which: attempt.InPart + " AND " + db.Undelivered, Args: attempt.PartArgs(part), Reason: string(reason), Limit: limit,
+	})
 }
 
 // MayCancel reports whether the event `by` may cancel an event now. With cancels_types it cancels

@@ -100,7 +100,8 @@ func (s Store) BeginAnew(ctx context.Context, eventID string) (event notificatio
 		AND    (p.status = 'PROCESSING' OR (p.status = 'SUCCESS' AND p.outcome = ANY ($2)))
 		RETURNING o.event_id AS id, o.source, ` + pendingFacts
 
-	found, err := db.Collect(ctx, s.Pool, "begin event anew", pgx.RowToStructByNameLax[notification.PendingEvent], query, eventID, notification.MendableOutcomes())
+	found, err := db.Collect(ctx, s.Pool, "begin event anew", pgx.RowToStructByNameLax[notification.PendingEvent], query, eventID,
+		notification.MendableOutcomes())
 	if err != nil || len(found) == 0 {
 		return notification.PendingEvent{}, false, err
 	}

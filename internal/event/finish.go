@@ -36,7 +36,8 @@ func (s Store) FinishEvent(ctx context.Context, end notification.EventEnd) (noti
 		SET    status     = excluded.status,
 		       -- On a repeat, an operator retries the deliveries that
 		       -- are PENDING by now.
-		       outcome    = CASE WHEN processed_event.status = 'SUCCESS' AND excluded.outcome = 'INCOMPLETE' THEN processed_event.outcome ELSE excluded.outcome END,
+		       outcome    = CASE WHEN processed_event.status = 'SUCCESS' AND excluded.outcome = 'INCOMPLETE' THEN processed_event.outcome
+		           ELSE excluded.outcome END,
 		       problem    = excluded.problem,
 		       updated_at = now()
 		WHERE  processed_event.status = 'PROCESSING'
@@ -59,7 +60,9 @@ func (s Store) FinishEvent(ctx context.Context, end notification.EventEnd) (noti
 		}
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(mark, end.EventID, end.Success, end.Outcome, end.Problem, end.First).QueryRow(func(row pgx.Row) error { return row.Scan(&counts.Outcome) })
+	batch.Queue(mark, end.EventID, end.Success, end.Outcome, end.Problem, end.First).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&counts.Outcome)
+	})
 	db.QueueCounts(batch, counts.Deliveries, countByStatus, end.EventID)
 	db.QueueCounts(batch, counts.Decisions, byDecision, end.EventID)
 	err := s.Pool.SendBatch(ctx, batch).Close()

@@ -17,7 +17,8 @@ func (s Store) ClaimEvents(ctx context.Context, owner string, limit int, lease t
 }
 
 // pendingFacts is a row o of event_outbox as a [notification.PendingEvent]; empty: there is none.
-const pendingFacts = `coalesce(o.event_type, '') AS type, coalesce(o.aggregate_type, '') AS aggregate_type, coalesce(o.aggregate_id, '') AS aggregate_id,
+const pendingFacts = `coalesce(o.event_type, '') AS type, coalesce(o.aggregate_type, '') AS aggregate_type, coalesce(o.aggregate_id, '')
+	AS aggregate_id,
 		       coalesce(o.correlation_id, '') AS correlation_id, coalesce(o.cancels, '') AS cancels, coalesce(o.traceparent, '') AS traceparent,
 		       o.acknowledged_at IS NOT NULL AS published`
 
@@ -28,7 +29,9 @@ const pendingFacts = `coalesce(o.event_type, '') AS type, coalesce(o.aggregate_t
 //
 // Most claims begin at the source's [claimFloor], so they may find a row below it a second
 // later.
-func (s Store) ClaimEventsOf(ctx context.Context, source, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error) {
+func (s Store) ClaimEventsOf(
+	ctx context.Context, source, owner string, limit int, lease time.Duration,
+) ([]notification.PendingEvent, error) {
 	const query = `
 		WITH claimed AS (
 			UPDATE event_outbox o

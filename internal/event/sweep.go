@@ -29,7 +29,8 @@ func scanEnd[K any](ctx context.Context, s *db.DB, key, rows string, after K) (K
 const waitsByDesign = `(
 		SELECT coalesce(bool_or(w.waits) AND NOT bool_or(w.status = 'PENDING' AND NOT w.waits), false)
 		FROM  (SELECT n.status,
-		              coalesce(CASE WHEN n.status = 'PENDING' AND n.strategy = 'AGGREGATE' THEN greatest(n.send_after, n.next_attempt_at, n.created_at + p.digest_window) > now()
+		              coalesce(CASE WHEN n.status = 'PENDING' AND n.strategy = 'AGGREGATE'
+		                  THEN greatest(n.send_after, n.next_attempt_at, n.created_at + p.digest_window) > now()
 		                            WHEN n.status = 'PENDING' THEN greatest(n.send_after, n.next_attempt_at) > now()
 		                            ELSE coalesce(n.send_after, n.created_at) + x.after > now() END, false) AS waits
 		       FROM   notification n
@@ -52,7 +53,9 @@ const selectStuckEvents = `
 // StuckEvents reads events that are PROCESSING for longer than age, in the order of their
 // ids: up to limit events after `after`. With waiting, it reads the events that wait by
 // design, otherwise all others. next is the id to read on after; empty: that was all.
-func (s Store) StuckEvents(ctx context.Context, after string, waiting bool, age time.Duration, limit int) (events []notification.StuckEvent, next string, err error) {
+func (s Store) StuckEvents(
+	ctx context.Context, after string, waiting bool, age time.Duration, limit int,
+) (events []notification.StuckEvent, next string, err error) {
 	const query = selectStuckEvents + `
 		WHERE  e.status = 'PROCESSING'
 		AND    e.created_at < now() - @age::interval
@@ -78,7 +81,9 @@ func (s Store) StuckEvents(ctx context.Context, after string, waiting bool, age 
 // skips deliveries of an event that is PROCESSING, is about to start, or started within
 // age. The event's workflow sends them, and the sweep looks for that workflow. next is the
 // id to read on after; 0: that was all.
-func (s Store) StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) (stuck []notification.StuckDelivery, next int64, err error) {
+func (s Store) StuckDeliveries(
+	ctx context.Context, after int64, age time.Duration, limit int,
+) (stuck []notification.StuckDelivery, next int64, err error) {
 	const query = `
 		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.event_id, n.event_type, n.restarts,
 		       coalesce(o.aggregate_type, '') AS aggregate_type,
@@ -153,7 +158,8 @@ func (s Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error 
 			LIMIT  1000)`
 
 	batch := &pgx.Batch{}
-	batch.Queue(insert, sweep.Looked, sweep.StartedAgain, sweep.Closed, sweep.Failed, sweep.AfterEvent, sweep.AfterNotification, sweep.AfterWaitingEvent)
+	batch.Queue(insert, sweep.Looked, sweep.StartedAgain, sweep.Closed, sweep.Failed, sweep.AfterEvent, sweep.AfterNotification,
+		sweep.AfterWaitingEvent)
 	batch.Queue(forget)
 	batch.Queue(complete)
 	err := s.Pool.SendBatch(ctx, batch).Close()

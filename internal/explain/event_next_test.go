@@ -68,10 +68,16 @@ func TestWhyCountsEarlierRecipients(t *testing.T) {
 
 	d := directory{DB: postgrestest.New(t)}
 	d.exec(t, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'EMAIL')")
-	d.exec(t, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'RESTAURANT', '5', '{}')")
-	d.exec(t, "INSERT INTO recipient (user_type, user_id, email) SELECT 'RESTAURANT_USER', i::text, CASE WHEN i IN (1, 1500, 2200) THEN 'a@example.com' END FROM generate_series(1, 2200) AS i")
-	d.exec(t, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', '5', user_type, user_id, 'STAFF' FROM recipient")
-	d.exec(t, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, max_recipients) VALUES ('RESTAURANT', '5', 'EMAIL', 3)")
+	d.exec(t,
+		"INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'RESTAURANT', '5', '{}')")
+	d.exec(t,
+		"INSERT INTO recipient (user_type, user_id, email) SELECT 'RESTAURANT_USER', i::text, CASE WHEN i IN (1, 1500, 2200) THEN "+
+			"'a@example.com' END FROM generate_series(1, 2200) AS i")
+	d.exec(t,
+		"INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', '5', user_type, user_id, 'STAFF' "+
+			"FROM recipient")
+	d.exec(t,
+		"INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, max_recipients) VALUES ('RESTAURANT', '5', 'EMAIL', 3)")
 	tests := []struct {
 		name      string
 		limit     int
@@ -105,11 +111,15 @@ func TestWhyOfAPurgedEvent(t *testing.T) {
 	d := directory{DB: postgrestest.New(t)}
 	d.exec(t, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'EMAIL')")
 	d.exec(t, "INSERT INTO recipient (user_type, user_id) VALUES ('RESTAURANT_USER', '1'), ('RESTAURANT_USER', '2')")
-	d.exec(t, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ('RESTAURANT', '5', 'RESTAURANT_USER', '1', 'STAFF')")
-	d.exec(t, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('RESTAURANT', '5', 'EMAIL', false)")
+	d.exec(t,
+		"INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ('RESTAURANT', '5', 'RESTAURANT_USER', '1', "+
+			"'STAFF')")
+	d.exec(t,
+		"INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('RESTAURANT', '5', 'EMAIL', false)")
 	d.exec(t, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body)
-		SELECT 'evt-1', 'T', user_type, user_id, 'RESTAURANT', '5', 'EMAIL', 'evt-1-staff' || user_id || '-EMAIL', 'title', 'body' FROM recipient`)
+		SELECT 'evt-1', 'T', user_type, user_id, 'RESTAURANT', '5', 'EMAIL', 'evt-1-staff' || user_id || '-EMAIL', 'title', 'body'
+		       FROM recipient`)
 	e := Explainer{DB: d.DB, Unreachable: errors.New("down")}
 
 	member, err := e.WhyDelivery(t.Context(), "evt-1-staff1-EMAIL")

@@ -55,7 +55,9 @@ func (e Explainer) eventExecution(ctx context.Context, id string) (*workflowserv
 
 // execution describes a workflow without asking a worker. If the workflow has completed, its result
 // is stored in result; nil: the result is not needed.
-func (e Explainer) execution(ctx context.Context, id string, result any) (*workflowservice.DescribeWorkflowExecutionResponse, WorkflowView) {
+func (e Explainer) execution(
+	ctx context.Context, id string, result any,
+) (*workflowservice.DescribeWorkflowExecutionResponse, WorkflowView) {
 	if e.Temporal == nil {
 		return nil, WorkflowView{Status: Unreachable, Note: e.Unreachable.Error()}
 	}

@@ -33,18 +33,23 @@ func TestEventWorkflow(t *testing.T) {
 		result error // from the workflow
 		want   explain.WorkflowView
 	}{
-		{name: "running", status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, want: explain.WorkflowView{Status: "RUNNING", RunID: "run-1", HeraldOutcome: "NO_ROUTING"}},
+		{name: "running", status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
+			want: explain.WorkflowView{Status: "RUNNING", RunID: "run-1", HeraldOutcome: "NO_ROUTING"}},
 		{name: "completed", status: enums.WORKFLOW_EXECUTION_STATUS_COMPLETED,
 			want: explain.WorkflowView{Status: "COMPLETED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Outcome: "NO_ROUTING", Problem: "no rows"}},
 		{name: "failed", status: enums.WORKFLOW_EXECUTION_STATUS_FAILED, result: failure,
 			want: explain.WorkflowView{Status: "FAILED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Failure: "event cannot be planned"}},
 		{name: "unknown to Temporal", err: serviceerror.NewNotFound("x"),
-			want: explain.WorkflowView{Status: explain.Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}},
-		{name: "out of reach", err: serviceerror.NewUnavailable("down"), want: explain.WorkflowView{Status: explain.Unreachable, Note: "describe evt-1: down"}},
+			want: explain.WorkflowView{
+				Status: explain.Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended",
+			}},
+		{name: "out of reach", err: serviceerror.NewUnavailable("down"),
+			want: explain.WorkflowView{Status: explain.Unreachable, Note: "describe evt-1: down"}},
 	}
 	for _, tt := range tests {
 		temporal, run := mocks.NewClient(t), &mocks.WorkflowRun{}
-		temporal.On("DescribeWorkflow", mock.Anything, "evt-1", "").Return(&client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{
+		temporal.On("DescribeWorkflow", mock.Anything, "evt-1",
+			"").Return(&client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{
 			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
 				Status: tt.status, Execution: &commonpb.WorkflowExecution{RunId: "run-1"}, SearchAttributes: attributes,
 			},

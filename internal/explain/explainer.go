@@ -107,7 +107,9 @@ func (v EventView) Cancels() string {
 		return ""
 	}
 	if v.Outbox.CancelsUnknown {
-		return v.Outbox.Cancels + ": no event of this id is known. If one comes, nothing of it is sent; if the id is mistyped, write another event that cancels the right one"
+		return v.Outbox.Cancels +
+			": no event of this id is known. If one comes, nothing of it is sent; if the id is mistyped, write another event that cancels the " +
+			"right one"
 	}
 	if len(v.Cancelled) == 0 {
 		return v.Outbox.Cancels + ": it had no deliveries yet, and gets none"

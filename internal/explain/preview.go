@@ -53,7 +53,8 @@ func (e Explainer) Preview(ctx context.Context, in PreviewRequest) (Preview, err
 	}
 	name := string(in.UserType) + "/" + in.UserID
 	if !person.Known {
-		return Preview{}, advice.With(fmt.Errorf("recipient %s is not in the directory", name), "name somebody who has a row in recipient, or add one")
+		return Preview{},
+			advice.With(fmt.Errorf("recipient %s is not in the directory", name), "name somebody who has a row in recipient, or add one")
 	}
 	if in.Locale != "" {
 		person.Recipient.Locale = in.Locale
@@ -61,7 +62,9 @@ func (e Explainer) Preview(ctx context.Context, in PreviewRequest) (Preview, err
 	return e.write(ctx, in, plan.EventSetup, person)
 }
 
-func (e Explainer) write(ctx context.Context, in PreviewRequest, setup notification.EventSetup, person notification.DirectoryEntry) (Preview, error) {
+func (e Explainer) write(
+	ctx context.Context, in PreviewRequest, setup notification.EventSetup, person notification.DirectoryEntry,
+) (Preview, error) {
 	set := e.Texts.NewSet(setup.Event, setup.Templates)
 	row, found := set.Chosen(in.Channel, person.Recipient.Locale)
 	text, err := set.Render(ctx, in.Channel, person.Recipient)
@@ -74,7 +77,8 @@ func (e Explainer) write(ctx context.Context, in PreviewRequest, setup notificat
 		}
 	}
 	p := Preview{
-		EventID: setup.Event.ID, EventType: setup.Event.Type, Recipient: string(in.UserType) + "/" + in.UserID, Channel: in.Channel, Locale: person.Recipient.Locale,
+		EventID: setup.Event.ID, EventType: setup.Event.Type, Recipient: string(in.UserType) + "/" + in.UserID, Channel: in.Channel,
+		Locale:   person.Recipient.Locale,
 		Template: row, Title: text.Title, Body: text.Body, URL: text.URL, Notes: previewNotes(setup, person, in.Channel),
 	}
 	if text.URLProblem != nil {
@@ -87,7 +91,9 @@ func (e Explainer) write(ctx context.Context, in PreviewRequest, setup notificat
 }
 
 // digest renders a digest with one item, and returns the template's row.
-func (e Explainer) digest(ctx context.Context, channel notification.Channel, event notification.Event, recipient notification.Recipient, item notification.Text) (notification.Template, notification.Text, error) {
+func (e Explainer) digest(
+	ctx context.Context, channel notification.Channel, event notification.Event, recipient notification.Recipient, item notification.Text,
+) (notification.Template, notification.Text, error) {
 	rows, err := e.reader().Templates(ctx)
 	if err != nil {
 		return notification.Template{}, notification.Text{}, err
@@ -103,9 +109,11 @@ func (e Explainer) digest(ctx context.Context, channel notification.Channel, eve
 
 func mendTemplate(row notification.Template, found bool, eventType string, channel notification.Channel) string {
 	if !found {
-		return fmt.Sprintf("add a row to notification_template: event_type %s or *, channel %s or *, the recipient's locale, its language or en", eventType, channel)
+		return fmt.Sprintf("add a row to notification_template: event_type %s or *, channel %s or *, the recipient's locale, its language or en",
+			eventType, channel)
 	}
-	return fmt.Sprintf("correct the row of notification_template with event_type %s, channel %s and locale %s, or add the missing key to the payload",
+	return fmt.Sprintf("correct the row of notification_template with event_type %s, channel %s and locale %s, or add the missing key to "+
+		"the payload",
 		row.EventType, row.Channel, row.Locale)
 }
 

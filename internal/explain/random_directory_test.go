@@ -43,7 +43,8 @@ const ownTables = `
 	ALTER TABLE own_entity_member DROP CONSTRAINT entity_member_pkey, ALTER role DROP NOT NULL, ALTER active DROP NOT NULL;
 	CREATE TYPE own_type AS ENUM ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST', 'PATIENT');
 	CREATE VIEW recipient AS
-	SELECT user_type::own_type, user_id::varchar, NULL AS name, email, phone, slack_webhook_url, NULL AS locale, timezone, nullif(active, false) AS active
+	SELECT user_type::own_type, user_id::varchar, NULL AS name, email, phone, slack_webhook_url, NULL AS locale, timezone,
+	       nullif(active, false) AS active
 	FROM   own_recipient;
 	CREATE VIEW recipient_device AS SELECT user_type::own_type, user_id, token, active::int FROM own_recipient_device;
 	CREATE VIEW entity_member AS SELECT entity_type, entity_id::int, user_type::own_type, user_id::name, role, active FROM own_entity_member`
@@ -65,9 +66,13 @@ func newDirectory(t *testing.T, random *rand.Rand, views bool) *directory {
 }
 
 var (
-	userTypes  = []string{"RESTAURANT_USER", "CUSTOMER", "AGENCY_USER", "ADMIN", "GUEST", "PATIENT"} // PATIENT is added by addPeople
-	whos       = map[notification.UserType]string{"RESTAURANT_USER": "staff", "CUSTOMER": "customer", "AGENCY_USER": "agent", "ADMIN": "admin", "GUEST": "guest", "PATIENT": "patient"}
-	zones      = []string{"UTC", "Europe/Rome", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Kiritimati", "europe/rome", "PST"}
+	userTypes = []string{"RESTAURANT_USER", "CUSTOMER", "AGENCY_USER", "ADMIN", "GUEST", "PATIENT"} // PATIENT is added by addPeople
+	whos      = map[notification.UserType]string{
+		"RESTAURANT_USER": "staff", "CUSTOMER": "customer", "AGENCY_USER": "agent", "ADMIN": "admin", "GUEST": "guest", "PATIENT": "patient",
+	}
+	zones = []string{
+		"UTC", "Europe/Rome", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Kiritimati", "europe/rome", "PST",
+	}
 	roles      = []string{"MANAGER", "CHEF", "STAFF", "AGENT"}
 	categories = []string{"offers", "news"}
 	entities   = [][2]string{{"RESTAURANT", "5"}, {"RESTAURANT", "6"}, {"AGENCY", "7"}}
@@ -82,32 +87,39 @@ func (d *directory) addPeople() {
 			if d.odds(10) {
 				continue // not in the directory
 			}
-			d.batch.Queue("INSERT INTO "+d.own+"recipient (user_type, user_id, email, phone, slack_webhook_url, timezone, active) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-				userType, id, pick(d, "", "a@example.com", "b@example.com"), pick(d, "", "+12025550110", "+1 202 555 0111"), pick(d, "", "https://hooks.example.com"), pick(d, zones...), !d.odds(15))
+			d.batch.Queue("INSERT INTO "+d.own+
+				"recipient (user_type, user_id, email, phone, slack_webhook_url, timezone, active) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+				userType, id, pick(d, "", "a@example.com", "b@example.com"), pick(d, "", "+12025550110", "+1 202 555 0111"),
+				pick(d, "", "https://hooks.example.com"), pick(d, zones...), !d.odds(15))
 			if d.odds(60) {
-				d.batch.Queue("INSERT INTO "+d.own+"recipient_device (user_type, user_id, token, active) VALUES ($1, $2, 'token', $3)", userType, id, !d.odds(20))
+				d.batch.Queue("INSERT INTO "+d.own+"recipient_device (user_type, user_id, token, active) VALUES ($1, $2, 'token', $3)", userType, id,
+					!d.odds(20))
 			}
 			for _, e := range entities {
 				for range d.rolesOfOne() {
-					d.batch.Queue("INSERT INTO "+d.own+"entity_member (entity_type, entity_id, user_type, user_id, role, active) VALUES ($1, $2, $3, $4, $5, $6)",
+					d.batch.Queue("INSERT INTO "+d.own+
+						"entity_member (entity_type, entity_id, user_type, user_id, role, active) VALUES ($1, $2, $3, $4, $5, $6)",
 						e[0], e[1], userType, id, pick(d, roles...), !d.odds(15))
 				}
 			}
 			for _, channel := range notification.Channels() {
 				if d.odds(40) {
 					start, end := d.quietHours()
-					d.batch.Queue(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+					d.batch.Queue(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled,
+						quiet_hours_start, quiet_hours_end)
 						VALUES ($1, $2, $3, $4, $5, $6, $7)`, userType, id, channel, !d.odds(30), d.odds(60), start, end)
 				}
 				for _, category := range categories {
 					if d.odds(20) {
-						d.batch.Queue("INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ($1, $2, $3, $4, $5)",
+						d.batch.Queue("INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ($1, $2, $3, $4, "+
+							"$5)",
 							userType, id, category, channel, d.odds(30))
 					}
 				}
 			}
 			if d.odds(30) {
-				d.batch.Queue("INSERT INTO user_settings (user_type, user_id, timezone, digest_at) VALUES ($1, $2, $3, $4::text::time)", userType, id, null(d, 20, pick(d, zones...)), null(d, 50, "18:15"))
+				d.batch.Queue("INSERT INTO user_settings (user_type, user_id, timezone, digest_at) VALUES ($1, $2, $3, $4::text::time)", userType, id,
+					null(d, 20, pick(d, zones...)), null(d, 50, "18:15"))
 			}
 		}
 	}
@@ -122,7 +134,8 @@ func hashed(address string) []byte {
 func (d *directory) addSuppressions() {
 	for channel, address := range map[string]string{"EMAIL": "b@example.com", "SMS": "+12025550111", "SLACK": "https://hooks.example.com"} {
 		if d.odds(70) {
-			d.batch.Queue("INSERT INTO recipient_suppression (channel, address_hash, reason) VALUES ($1, sha256($2::text::bytea), 'BOUNCE')", channel, address)
+			d.batch.Queue("INSERT INTO recipient_suppression (channel, address_hash, reason) VALUES ($1, sha256($2::text::bytea), 'BOUNCE')",
+				channel, address)
 		}
 	}
 }
@@ -150,14 +163,19 @@ func (d *directory) addRules() {
 				if throttle == nil {
 					path = nil
 				}
-				d.batch.Queue("INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, quiet_hours_action, on_escalation_only, roles, expires_after, throttle_window, throttle_key_path) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-					eventType, channel, d.odds(30), pick(d, "DROP", "DROP", "DEFER"), d.odds(25), null(d, 70, d.someRoles()), null(d, 80, pick(d, 10*time.Minute, 2*time.Hour)), throttle, path)
+				d.batch.Queue("INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, quiet_hours_action, on_escalation_only, "+
+					"roles, expires_after, throttle_window, throttle_key_path) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+					eventType, channel, d.odds(30), pick(d, "DROP", "DROP", "DEFER"), d.odds(25), null(d, 70, d.someRoles()),
+					null(d, 80, pick(d, 10*time.Minute, 2*time.Hour)), throttle, path)
 			}
 			if d.odds(40) {
-				d.batch.Queue("UPDATE event_type_channel_routing SET once_per_address = true WHERE event_type = $1 AND channel_type = $2 AND channel_type NOT IN ('WEBSOCKET', 'PUSH')", eventType, channel)
+				d.batch.Queue("UPDATE event_type_channel_routing SET once_per_address = true WHERE event_type = $1 AND channel_type = $2 AND "+
+					"channel_type NOT IN ('WEBSOCKET', 'PUSH')",
+					eventType, channel)
 			}
 			if d.odds(50) {
-				d.batch.Queue("UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', send_at_path = $3, skip_if_past = $4 WHERE event_type = $1 AND channel_type = $2",
+				d.batch.Queue("UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', send_at_path = $3, skip_if_past = $4 WHERE "+
+					"event_type = $1 AND channel_type = $2",
 					eventType, channel, pick(d, "past", "past", "ahead", "nowhere"), d.odds(70))
 			}
 			if d.odds(30) {
@@ -165,7 +183,8 @@ func (d *directory) addRules() {
 				if at == nil {
 					days = nil
 				}
-				d.batch.Queue("UPDATE event_type_channel_routing SET delivery_strategy = 'AGGREGATE', digest_first = $3, digest_at = $4::text::time, digest_days = $5 WHERE event_type = $1 AND channel_type = $2 AND delivery_strategy = 'IMMEDIATE' AND throttle_window IS NULL",
+				d.batch.Queue("UPDATE event_type_channel_routing SET delivery_strategy = 'AGGREGATE', digest_first = $3, digest_at = $4::text::time, "+
+					"digest_days = $5 WHERE event_type = $1 AND channel_type = $2 AND delivery_strategy = 'IMMEDIATE' AND throttle_window IS NULL",
 					eventType, channel, d.odds(50), at, days)
 			}
 		}
@@ -175,7 +194,8 @@ func (d *directory) addRules() {
 			d.batch.Queue("INSERT INTO frequency_cap (channel_type, category, at_most, per, action) VALUES ($1, $2, $3, '1 hour', $4)",
 				channel, null(d, 50, pick(d, categories...)), 1+d.random.IntN(2), pick(d, "DROP", "DEFER"))
 			d.batch.Queue(`INSERT INTO counted_message (message_id, user_type, user_id, channel_type, category, at, waits)
-				SELECT concat_ws('/', user_type, user_id, $1::text, n), user_type, user_id, $1, CASE WHEN n = 1 THEN '' ELSE $2 END, now() - n * interval '20 minutes', false
+				SELECT concat_ws('/', user_type, user_id, $1::text, n), user_type, user_id, $1, CASE WHEN n = 1 THEN '' ELSE $2 END,
+				       now() - n * interval '20 minutes', false
 				FROM   recipient, generate_series(1, 4) n`, channel, pick(d, categories...))
 			d.batch.Queue(`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at)
 				SELECT 'counted-' || right(message_id, 1), 'COUNTED', user_type, user_id, channel_type, message_id, 't', 'b', 'SENT', at
@@ -193,11 +213,13 @@ func (d *directory) addRules() {
 	}
 	for _, eventType := range []string{"T2", "T3"} { // T1 has no rows: its recipients come from the aggregate
 		for range 1 + d.random.IntN(4) {
-			kind, path := pick(d, "RESTAURANT", "RESTAURANT", "AGENCY", "CUSTOMER", "ADMIN", "BROADCAST"), pick(d, "@aggregate", "nowhere", "nowhere,restaurantId", "customer.id")
+			kind, path := pick(d, "RESTAURANT", "RESTAURANT", "AGENCY", "CUSTOMER", "ADMIN", "BROADCAST"),
+				pick(d, "@aggregate", "nowhere", "nowhere,restaurantId", "customer.id")
 			if known := map[string]string{"RESTAURANT": "restaurantId", "AGENCY": "agency.id", "CUSTOMER": "customer.id"}; d.odds(80) {
 				path = cmp.Or(known[kind], path)
 			}
-			d.batch.Queue("INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path, roles) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+			d.batch.Queue("INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path, roles) VALUES ($1, $2, $3, $4, "+
+				"$5) ON CONFLICT DO NOTHING",
 				eventType, null(d, 60, pick(d, userTypes...)), kind, path, null(d, 60, d.someRoles()))
 		}
 	}
@@ -211,9 +233,11 @@ func (d *directory) addRules() {
 				if d.odds(60) {
 					start, end = nil, nil
 				}
-				d.batch.Queue(`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, max_recipients, allowed_roles, quiet_hours_start, quiet_hours_end, quiet_hours_timezone)
+				d.batch.Queue(`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, max_recipients,
+					allowed_roles, quiet_hours_start, quiet_hours_end, quiet_hours_timezone)
 					VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-					e[0], e[1], channel, eventType, !d.odds(20), null(d, 50, d.random.IntN(6)), null(d, 70, d.someRoles()), start, end, null(d, 50, pick(d, zones...)))
+					e[0], e[1], channel, eventType, !d.odds(20), null(d, 50, d.random.IntN(6)), null(d, 70, d.someRoles()), start, end,
+					null(d, 50, pick(d, zones...)))
 			}
 		}
 	}
@@ -232,9 +256,12 @@ func (d *directory) addEvents() {
 	aggregates := [][2]string{{"RESTAURANT", "5"}, {"AGENCY", "7"}, {"CUSTOMER", customer}, {"ADMIN", "0"}, {"BROADCAST", "0"}, {"ORDER", "1"}}
 	for i, aggregate := range aggregates {
 		id := fmt.Sprintf("evt-%d", i)
-		d.batch.Queue("INSERT INTO event_outbox (created_at, event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($6, $1, $2, $3, $4, $5)",
-			id, pick(d, "T1", "T1", "T2", "T3"), aggregate[0], aggregate[1], fmt.Sprintf(`{"restaurantId": 5, "agency": {"id": "7"}, "customer": {"id": %s}, "key": %d, "past": %q, "ahead": %q}`,
-				customer, d.random.IntN(2), d.now.Add(-time.Hour).Format(time.RFC3339), d.now.Add(time.Hour).Format(time.RFC3339)), pick(d, d.now, d.now.Add(-time.Hour)))
+		d.batch.Queue("INSERT INTO event_outbox (created_at, event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($6, $1, $2, "+
+			"$3, $4, $5)",
+			id, pick(d, "T1", "T1", "T2", "T3"), aggregate[0],
+			aggregate[1], fmt.Sprintf(`{"restaurantId": 5, "agency": {"id": "7"}, "customer": {"id": %s}, "key": %d, "past": %q, "ahead": %q}`,
+				customer, d.random.IntN(2), d.now.Add(-time.Hour).Format(time.RFC3339),
+				d.now.Add(time.Hour).Format(time.RFC3339)), pick(d, d.now, d.now.Add(-time.Hour)))
 		d.events = append(d.events, id)
 	}
 }
@@ -274,7 +301,8 @@ func (sameText) Render(context.Context, notification.Channel, notification.Recip
 // sample returns some people with a decision, and some of all people.
 func (d *directory) sample(t *testing.T, event string) []notification.Recipient {
 	t.Helper()
-	rows, err := d.Pool.Query(t.Context(), "SELECT user_type, user_id FROM notification_decision WHERE event_id = $1 ORDER BY user_type, user_id", event)
+	rows, err := d.Pool.Query(t.Context(),
+		"SELECT user_type, user_id FROM notification_decision WHERE event_id = $1 ORDER BY user_type, user_id", event)
 	require.NoError(t, err)
 	named, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r notification.Recipient, err error) {
 		err = row.Scan(&r.UserType, &r.UserID)

@@ -71,7 +71,8 @@ func (d *directory) simulate(t *testing.T, event string) Simulation {
 // compareSimulation requires that planning decided about each person as simulated.
 func (d *directory) compareSimulation(t *testing.T, event string, simulated Simulation) {
 	t.Helper()
-	rows, err := d.Pool.Query(t.Context(), `SELECT user_type || '/' || user_id, channels FROM notification_decision WHERE event_id = $1`, event)
+	rows, err := d.Pool.Query(t.Context(), `SELECT user_type || '/' || user_id, channels FROM notification_decision WHERE event_id = $1`,
+		event)
 	require.NoError(t, err)
 	planned := map[string]map[notification.Channel]notification.Decision{}
 	var who string
@@ -92,7 +93,9 @@ func (d *directory) compareSimulation(t *testing.T, event string, simulated Simu
 			require.Equal(t, want[decision.Channel], decision.Decision, "%+v", person)
 			counts[decision.Decision]++
 			if decision.Decision == notification.DecisionSelected && decision.Problem == "" {
-				require.True(t, d.exists(t, `SELECT FROM notification WHERE event_id = $1 AND user_type || '/' || user_id = $2 AND channel = $3 AND (strategy = 'AGGREGATE') = $4 AND (send_after IS NOT NULL) = $5`,
+				require.True(t, d.exists(t,
+					`SELECT FROM notification WHERE event_id = $1 AND user_type || '/' || user_id = $2 AND channel = $3 AND (strategy = 'AGGREGATE') = $4
+						AND (send_after IS NOT NULL) = $5`,
 					event, person.Recipient, decision.Channel, decision.Digest, decision.SendAfter != nil), "%+v", person)
 			}
 		}
@@ -121,12 +124,15 @@ func (d *directory) compare(t *testing.T, event string, person notification.Reci
 
 		want := decided.Decisions[channel]
 		require.Equal(t, want, plan.Decision, "%+v: %+v", key, plan)
-		require.Equal(t, decided.Decisions != nil, plan.Named && len(rules.RoutedChannels) > 0, "%+v: %+v", key, plan) // if the type has no routes, no decision is stored
+		// if the type has no routes, no decision is stored
+		require.Equal(t, decided.Decisions != nil, plan.Named && len(rules.RoutedChannels) > 0, "%+v: %+v", key, plan)
 		seen[want]++
 		if !plan.Named {
-			require.True(t, !plan.Person.Known || !plan.Person.Active || len(rules.Unreached) > 0, "%+v: no reason why they are not a recipient", key)
+			require.True(t, !plan.Person.Known || !plan.Person.Active || len(rules.Unreached) > 0, "%+v: no reason why they are not a recipient",
+				key)
 		}
-		if waits := plan.Facts.Routing.Due.After(plan.Facts.Now); want != "" && !waits { // a delayed delivery checks quiet hours when its time comes
+		// a delayed delivery checks quiet hours when its time comes
+		if waits := plan.Facts.Routing.Due.After(plan.Facts.Now); want != "" && !waits {
 			d.compareAttempt(t, key, plan, rules.Routing != nil)
 		}
 	}
@@ -143,13 +149,18 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 		expiresAt = &plan.Facts.ExpiresAt
 	}
 	d.exec(t, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body, created_at, expires_at)
-		SELECT event_id, event_type, $2, $3, $4, $5, $6, $7, 'title', 'body', now() - interval '2 minutes', $8 FROM event_outbox WHERE event_id = $1
-		ON CONFLICT (delivery_id) DO UPDATE SET created_at = excluded.created_at, expires_at = excluded.expires_at, status = 'PENDING', attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL`, key.EventID, key.UserType, key.UserID, entity.Type, entity.ID, key.Channel, id, expiresAt)
+		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body, created_at,
+		       expires_at)
+		SELECT event_id, event_type, $2, $3, $4, $5, $6, $7, 'title', 'body', now() - interval '2 minutes', $8 FROM event_outbox
+		       WHERE event_id = $1
+		ON CONFLICT (delivery_id) DO UPDATE SET created_at = excluded.created_at, expires_at = excluded.expires_at, status = 'PENDING',
+		       attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL`, key.EventID,
+		key.UserType, key.UserID, entity.Type, entity.ID, key.Channel, id, expiresAt)
 
 	d.exec(t, "DELETE FROM counted_message WHERE message_id = $1", id)
 
-	attempts, err := attempt.On(d.DB).BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{id}, Owner: "test", Lease: time.Minute})
+	attempts, err := attempt.On(d.DB).BeginAttempts(t.Context(),
+		notification.Begin{DeliveryIDs: []string{id}, Owner: "test", Lease: time.Minute})
 	require.NoError(t, err)
 	attempt := attempts[0]
 	if attempt.InDigest { // the attempt of its digest evaluates the rules
@@ -157,18 +168,20 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 	}
 
 	var dropped string
+	onlyPlanned := []notification.Decision{ // only planning applies them
+		notification.DecisionMaxRecipients, notification.DecisionSkipped, notification.DecisionSameAddress, notification.DecisionThrottled,
+		notification.DecisionCapped,
+	}
 	for _, finding := range plan.Facts.Findings() {
-		switch {
-		case !finding.Applies, finding.Decision == notification.DecisionMaxRecipients, finding.Decision == notification.DecisionSkipped, finding.Decision == notification.DecisionSameAddress, finding.Decision == notification.DecisionThrottled, finding.Decision == notification.DecisionCapped: // it does not apply, or only planning applies it
-			continue
-		default:
+		if finding.Applies && !slices.Contains(onlyPlanned, finding.Decision) {
 			dropped = string(finding.Decision)
+			break
 		}
-		break
 	}
 	room := notification.Room{}
 	if dropped == "" && !plan.Facts.Silence.Quiet && isRouted && !plan.Facts.Routing.Mandatory {
-		counted := slices.DeleteFunc(slices.Clone(plan.Facts.Recipient.Counted), func(m notification.CountedMessage) bool { return m.Channel != key.Channel || m.MessageID == id })
+		counted := slices.DeleteFunc(slices.Clone(plan.Facts.Recipient.Counted),
+			func(m notification.CountedMessage) bool { return m.Channel != key.Channel || m.MessageID == id })
 		room = plan.Facts.Caps.Room(counted, plan.Facts.Category, plan.Facts.Now)
 	}
 	if room.Dropped {

@@ -122,7 +122,8 @@ func (e Explainer) readBatch(ctx context.Context, d report.DeliveryDetail, s *Se
 	}
 	sending := e.sending(ctx, batch.ID)
 	e.readWorkers(ctx, batch.Queue, &sending)
-	s.Note, s.BatchID, s.Batch = "it has no separate workflow: a batch sends it together with other deliveries of its event", batch.ID, &sending
+	s.Note, s.BatchID, s.Batch = "it has no separate workflow: a batch sends it together with other deliveries of its event", batch.ID,
+		&sending
 }
 
 // readStarter reads the workers of an event's workflow, if the workflow runs.
@@ -182,7 +183,9 @@ var acts *activities.Activities
 
 // sends reports whether an activity calls a provider. Its input holds the number of attempts.
 func sends(activity string) bool {
-	return slices.Contains([]string{registeredName(acts.Send), registeredName(acts.SendFirst), registeredName(acts.SendDigest), registeredName(acts.SendBatch)}, activity)
+	return slices.Contains([]string{
+		registeredName(acts.Send), registeredName(acts.SendFirst), registeredName(acts.SendDigest), registeredName(acts.SendBatch),
+	}, activity)
 }
 
 // registeredName returns the name under which the SDK registers a workflow or an activity: the name

@@ -56,7 +56,8 @@ func temporalWith(t *testing.T, workers int, known map[string]sendingWorkflow) *
 	temporal.On("DescribeTaskQueue", mock.Anything, "test-email", mock.Anything).Return(queue, nil).Maybe()
 	for id, w := range known {
 		runID := "run of " + id
-		temporal.On("DescribeWorkflow", mock.Anything, id, "").Return(&client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{
+		temporal.On("DescribeWorkflow", mock.Anything, id,
+			"").Return(&client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{
 			ExecutionConfig:       &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: "test-email"}},
 			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: w.status, Execution: &commonpb.WorkflowExecution{RunId: runID}},
 			PendingActivities:     w.pending,
@@ -92,7 +93,9 @@ type noHeartbeats struct {
 	workflowservice.WorkflowServiceClient
 }
 
-func (noHeartbeats) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
+func (noHeartbeats) DescribeNamespace(
+	context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption,
+) (*workflowservice.DescribeNamespaceResponse, error) {
 	return &workflowservice.DescribeNamespaceResponse{}, nil
 }
 
@@ -107,7 +110,9 @@ func encoded(t *testing.T, value any) *commonpb.Payloads {
 func scheduled(t *testing.T, id int64, activity string, input any) *historypb.HistoryEvent {
 	t.Helper()
 	return &historypb.HistoryEvent{EventId: id, Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
-		ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: activity}, Input: encoded(t, input)},
+		ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{
+			ActivityType: &commonpb.ActivityType{Name: activity}, Input: encoded(t, input),
+		},
 	}}
 }
 
@@ -127,7 +132,8 @@ func TestDeliveryWorkflowInBackOff(t *testing.T) {
 		history: []*historypb.HistoryEvent{
 			{EventId: 1},
 			scheduled(t, 5, "Send", activities.SendInput{AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 9}}),
-			scheduled(t, 9, "Send", activities.SendInput{AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}, AttemptsBefore: 2}), // after an operator interrupted the first activity
+			// after an operator interrupted the first activity
+			scheduled(t, 9, "Send", activities.SendInput{AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}, AttemptsBefore: 2}),
 		},
 		pending: []*workflowpb.PendingActivityInfo{{
 			ActivityType: &commonpb.ActivityType{Name: "Send"}, State: enums.PENDING_ACTIVITY_STATE_SCHEDULED, Attempt: 2,
@@ -135,13 +141,16 @@ func TestDeliveryWorkflowInBackOff(t *testing.T) {
 		}},
 	}})
 
-	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
+	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(),
+		report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
 	require.Len(t, got.ServedBy, 3)
 	got.ServedBy = nil
 	require.Equal(t, explain.Sending{
 		WorkflowView: explain.WorkflowView{Status: "RUNNING", RunID: "run of d"},
 		TaskQueue:    "test-email", Workers: 2, Details: "sending", MaxAttempts: 3, Before: 2,
-		Pending: []explain.PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 2, NextAttempt: &due, LastFailure: "sendgrid is busy: 503"}},
+		Pending: []explain.PendingActivity{
+			{Activity: "Send", State: "SCHEDULED", Attempt: 2, NextAttempt: &due, LastFailure: "sendgrid is busy: 503"},
+		},
 	}, got)
 }
 
@@ -168,17 +177,20 @@ func TestDeliveryWorkflowInItsFirstAttempt(t *testing.T) {
 		state    enums.PendingWorkflowTaskState
 		underWay bool
 	}{
-		{name: "under way", history: []*historypb.HistoryEvent{startedWith(t, in)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED, underWay: true},
+		{name: "under way", history: []*historypb.HistoryEvent{startedWith(t, in)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED,
+			underWay: true},
 		{name: "not begun", history: []*historypb.HistoryEvent{startedWith(t, in)}, state: enums.PENDING_WORKFLOW_TASK_STATE_SCHEDULED},
 		{name: "ended", history: []*historypb.HistoryEvent{startedWith(t, in), ended}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
-		{name: "none, because the channel has a rate limit", history: []*historypb.HistoryEvent{startedWith(t, limited)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
+		{name: "none, because the channel has a rate limit", history: []*historypb.HistoryEvent{startedWith(t, limited)},
+			state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
 	}
 	for _, tt := range tests {
 		temporal := temporalWith(t, 1, map[string]sendingWorkflow{"d": {
 			status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, history: tt.history, task: &workflowpb.PendingWorkflowTaskInfo{State: tt.state},
 		}})
 
-		got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
+		got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(),
+			report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
 
 		require.Equal(t, tt.underWay, got.UnderWay(), tt.name)
 		require.Equal(t, 3, got.MaxAttempts, tt.name)
@@ -191,12 +203,15 @@ func TestDeliveryWorkflowInADigest(t *testing.T) {
 	temporal := temporalWith(t, 1, map[string]sendingWorkflow{
 		"d": {
 			status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "waiting for its digest",
-			history: []*historypb.HistoryEvent{scheduled(t, 5, "JoinDigest", activities.JoinInput{}), activityDone(t, 5, activities.JoinResult{DigestID: "digest"})},
+			history: []*historypb.HistoryEvent{
+				scheduled(t, 5, "JoinDigest", activities.JoinInput{}), activityDone(t, 5, activities.JoinResult{DigestID: "digest"}),
+			},
 		},
 		"digest": {status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "3 joined"},
 	})
 
-	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
+	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(),
+		report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
 
 	require.Equal(t, "digest", got.DigestID)
 	require.Equal(t, "3 joined", got.Digest.Details)
@@ -211,12 +226,14 @@ func TestDeliveryWorkflowWithoutAnswers(t *testing.T) {
 		workflow sendingWorkflow // it has no worker
 		want     explain.WorkflowView
 	}{
-		{name: "no worker", workflow: sendingWorkflow{status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "never asked for"}, want: explain.WorkflowView{Status: "RUNNING", RunID: "run of d"}},
+		{name: "no worker", workflow: sendingWorkflow{status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "never asked for"},
+			want: explain.WorkflowView{Status: "RUNNING", RunID: "run of d"}},
 		{name: "failed", workflow: sendingWorkflow{status: enums.WORKFLOW_EXECUTION_STATUS_FAILED, failure: errors.New("sendgrid refused: 400")},
 			want: explain.WorkflowView{Status: "FAILED", RunID: "run of d", Failure: "sendgrid refused: 400"}},
 	}
 	for _, tt := range tests {
-		got := explain.Explainer{Temporal: temporalWith(t, 0, map[string]sendingWorkflow{"d": tt.workflow})}.DeliveryWorkflow(t.Context(), report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
+		got := explain.Explainer{Temporal: temporalWith(t, 0, map[string]sendingWorkflow{"d": tt.workflow})}.DeliveryWorkflow(t.Context(),
+			report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
 		got.ServedBy = nil
 		require.Equal(t, explain.Sending{WorkflowView: tt.want, TaskQueue: "test-email"}, got, tt.name)
 	}
@@ -248,18 +265,25 @@ func TestDeliveryWorkflowInABatch(t *testing.T) {
 		started := startedWith(t, workflows.BatchInput{IDs: ids, Policy: activities.DeliveryPolicy{TaskQueue: "test-email"}})
 		return sendingWorkflow{
 			status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, history: []*historypb.HistoryEvent{started}, details: "sending a batch",
-			pending: []*workflowpb.PendingActivityInfo{{ActivityType: &commonpb.ActivityType{Name: "SendBatch"}, State: enums.PENDING_ACTIVITY_STATE_STARTED}},
+			pending: []*workflowpb.PendingActivityInfo{
+				{ActivityType: &commonpb.ActivityType{Name: "SendBatch"}, State: enums.PENDING_ACTIVITY_STATE_STARTED},
+			},
 		}
 	}
 	temporal := temporalWith(t, 0, map[string]sendingWorkflow{
-		"evt-1-lane-EMAIL":    {status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, running: map[string]string{"evt-1-batch-EMAIL-3": workflows.DeliverBatchType}},
+		"evt-1-lane-EMAIL": {status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
+			running: map[string]string{"evt-1-batch-EMAIL-3": workflows.DeliverBatchType}},
 		"evt-1-batch-EMAIL-3": batchOf(notification.IDRange{First: 1001, Last: 1500}),
 	})
 	temporal.On("DescribeWorkflow", mock.Anything, "d", "").Return(nil, serviceerror.NewNotFound("no such workflow"))
 	temporal.On("DescribeTaskQueue", mock.Anything, "test-email-batches", mock.Anything).Return(&workflowservice.DescribeTaskQueueResponse{
-		Pollers: []*taskqueuepb.PollerInfo{{Identity: "1", LastAccessTime: timestamppb.Now()}, {Identity: "2", LastAccessTime: timestamppb.Now()}},
+		Pollers: []*taskqueuepb.PollerInfo{
+			{Identity: "1", LastAccessTime: timestamppb.Now()}, {Identity: "2", LastAccessTime: timestamppb.Now()},
+		},
 	}, nil)
-	pending := report.DeliveryDetail{DeliveryRow: report.DeliveryRow{ID: 1500, DeliveryID: "d", EventID: "evt-1", Channel: notification.Email, Status: notification.Pending}}
+	pending := report.DeliveryDetail{
+		DeliveryRow: report.DeliveryRow{ID: 1500, DeliveryID: "d", EventID: "evt-1", Channel: notification.Email, Status: notification.Pending},
+	}
 
 	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), pending)
 
@@ -276,13 +300,16 @@ func TestBatchesOfAnEvent(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'RESTAURANT', '5', '{}')")
+	postgrestest.Exec(t, s,
+		"INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'RESTAURANT', '5', '{}')")
 	progress := encoded(t, activities.BatchProgress{Sent: 210, Failed: 2, Retried: 1})
 	running := enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 	temporal := temporalWith(t, 1, map[string]sendingWorkflow{
-		"evt-1":               {status: running, running: map[string]string{"evt-1-lane-EMAIL": workflows.NotifyChannelType, "evt-1-customer1-SMS": workflows.DeliverNotificationType}},
-		"evt-1-lane-EMAIL":    {status: running, running: map[string]string{"evt-1-batch-EMAIL-3": workflows.DeliverBatchType}},
-		"evt-1-batch-EMAIL-3": {status: running, pending: []*workflowpb.PendingActivityInfo{{ActivityType: &commonpb.ActivityType{Name: "SendBatch"}, HeartbeatDetails: progress}}},
+		"evt-1": {status: running,
+			running: map[string]string{"evt-1-lane-EMAIL": workflows.NotifyChannelType, "evt-1-customer1-SMS": workflows.DeliverNotificationType}},
+		"evt-1-lane-EMAIL": {status: running, running: map[string]string{"evt-1-batch-EMAIL-3": workflows.DeliverBatchType}},
+		"evt-1-batch-EMAIL-3": {status: running,
+			pending: []*workflowpb.PendingActivityInfo{{ActivityType: &commonpb.ActivityType{Name: "SendBatch"}, HeartbeatDetails: progress}}},
 	})
 
 	view, err := explain.Explainer{DB: s, Temporal: temporal}.Event(t.Context(), "evt-1")

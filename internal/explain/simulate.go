@@ -147,7 +147,9 @@ func (s *simulation) decide(ctx context.Context, recipient notification.Recipien
 			s.counts[choice.Channel] = counts
 		}
 		counts.Decisions[choice.Decision]++
-		decision := SimulatedDecision{Channel: choice.Channel, Decision: choice.Decision, Meaning: choice.Decision.Meaning(choice.Channel, recipient.UserType)}
+		decision := SimulatedDecision{
+			Channel: choice.Channel, Decision: choice.Decision, Meaning: choice.Decision.Meaning(choice.Channel, recipient.UserType),
+		}
 		if choice.ThrottledBy != "" {
 			decision.Meaning += ": " + choice.ThrottledBy
 		}
@@ -161,7 +163,10 @@ func (s *simulation) decide(ctx context.Context, recipient notification.Recipien
 }
 
 // write renders the text of a selected delivery.
-func (s *simulation) write(ctx context.Context, key string, recipient notification.Recipient, choice notification.Choice, counts *SimulatedChannel, decision *SimulatedDecision) {
+func (s *simulation) write(
+	ctx context.Context, key string, recipient notification.Recipient, choice notification.Choice, counts *SimulatedChannel,
+	decision *SimulatedDecision,
+) {
 	delivery := s.plan.Delivery(ctx, recipient, choice)
 	decision.Problem = delivery.Problem
 	if at := delivery.SendAfter.UTC(); !at.IsZero() {

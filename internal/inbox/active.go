@@ -24,7 +24,8 @@ func (s Store) ActiveRecipient(ctx context.Context, who notification.RecipientKe
 		WHERE  r.active
 		LIMIT  1`
 
-	found, err := db.One(ctx, s.Pool, "read an active recipient", pgx.RowToStructByPos[notification.RecipientKey], query, who.UserType, who.UserID)
+	found, err := db.One(ctx, s.Pool, "read an active recipient", pgx.RowToStructByPos[notification.RecipientKey], query, who.UserType,
+		who.UserID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return found, notification.ErrNoRecipient
 	}

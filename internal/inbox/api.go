@@ -41,7 +41,8 @@ func (a *API) Handler() http.Handler {
 	mux.Handle("/api/notifications/unread-count", methods{http.MethodGet: {answer: a.unreadCount}})
 	mux.Handle("/api/notifications/{id}/read", methods{http.MethodPost: {answer: a.read}})
 	mux.Handle("/api/notifications/read-all", methods{http.MethodPost: {answer: a.readAll, query: []string{"until"}}})
-	mux.Handle("/api/preferences", methods{http.MethodGet: {answer: a.showPreferences}, http.MethodPut: {answer: a.changePreferences, body: true}})
+	mux.Handle("/api/preferences",
+		methods{http.MethodGet: {answer: a.showPreferences}, http.MethodPut: {answer: a.changePreferences, body: true}})
 	mux.Handle("/api/devices", methods{http.MethodPut: {answer: a.registerDevice, body: true}})
 	mux.Handle("/api/devices/{id}", methods{http.MethodDelete: {answer: a.removeDevice}})
 	mux.Handle("/api/ws-ticket", methods{http.MethodPost: {answer: a.newTicket}})

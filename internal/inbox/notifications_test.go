@@ -76,7 +76,9 @@ type slowInbox struct {
 	allowed chan struct{}
 }
 
-func (s *slowInbox) InboxPage(ctx context.Context, _ notification.RecipientKey, _ notification.InboxFilter) (notification.InboxPage, error) {
+func (s *slowInbox) InboxPage(
+	ctx context.Context, _ notification.RecipientKey, _ notification.InboxFilter,
+) (notification.InboxPage, error) {
 	s.reading.Add(1)
 	defer s.reading.Add(-1)
 	select {

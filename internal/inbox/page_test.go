@@ -40,7 +40,8 @@ func TestPage(t *testing.T) {
 	server := httptest.NewServer(inbox.Page{}.Handler())
 	defer server.Close()
 	for path, contentType := range map[string]string{
-		"/": "text/html; charset=utf-8", "/style.css": "text/css; charset=utf-8", "/script.js": "text/javascript; charset=utf-8", "/openapi.json": "application/json",
+		"/": "text/html; charset=utf-8", "/style.css": "text/css; charset=utf-8", "/script.js": "text/javascript; charset=utf-8",
+		"/openapi.json": "application/json",
 	} {
 		answer, body := get(t, server, path, "")
 		require.Equal(t, http.StatusOK, answer.StatusCode, path)

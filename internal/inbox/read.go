@@ -27,7 +27,8 @@ func (s Store) MarkDelivered(ctx context.Context, acknowledgements []notificatio
 		WITH found AS (
 			SELECT n.id
 			FROM   notification_state n
-			JOIN   jsonb_to_recordset($1) AS a ("ID" bigint, "UserType" text, "UserID" text) ON (a."ID", a."UserType", a."UserID") = (n.id, n.user_type, n.user_id)
+			JOIN   jsonb_to_recordset($1) AS a ("ID" bigint, "UserType" text, "UserID" text)
+			       ON (a."ID", a."UserType", a."UserID") = (n.id, n.user_type, n.user_id)
 			WHERE  n.channel = 'WEBSOCKET'
 			AND    n.attempt_count > 0
 			AND    n.status <> 'DELIVERED'

@@ -40,7 +40,9 @@ const (
 // into [notification.InboxPageBytes]. JSON turns an escaped byte into six bytes, and 2 KiB
 // are enough for all fields except the texts. Postgres knows the length of a text without
 // reading the text.
-func (s Store) page(ctx context.Context, who notification.RecipientKey, condition string, order inboxOrder, limit int, more ...any) (notification.InboxPage, error) {
+func (s Store) page(
+	ctx context.Context, who notification.RecipientKey, condition string, order inboxOrder, limit int, more ...any,
+) (notification.InboxPage, error) {
 	query := fmt.Sprintf(`
 		SELECT delivery_id, id AS notification_id, event_id, event_type, coalesce(correlation_id, '') AS correlation_id, user_type, user_id,
 		       title, body, coalesce(url, '') AS url, created_at, coalesce(collapse_key, '') AS collapse_key, available, read_at, found
@@ -78,7 +80,9 @@ func (s Store) page(ctx context.Context, who notification.RecipientKey, conditio
 
 // InboxPage reads a page of a recipient's inbox, newest first. If Before is not a
 // notification of the recipient, the error is [notification.ErrNoNotification].
-func (s Store) InboxPage(ctx context.Context, who notification.RecipientKey, filter notification.InboxFilter) (notification.InboxPage, error) {
+func (s Store) InboxPage(
+	ctx context.Context, who notification.RecipientKey, filter notification.InboxFilter,
+) (notification.InboxPage, error) {
 	var condition string
 	var args []any
 	if filter.Unread {
@@ -99,7 +103,9 @@ func (s Store) InboxPage(ctx context.Context, who notification.RecipientKey, fil
 // InboxAfter reads the notifications after a position in a recipient's inbox, oldest first.
 // With unread, it reads only unread ones. A row may become visible a moment after a later row
 // in this order.
-func (s Store) InboxAfter(ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, unread bool, limit int) (notification.InboxPage, error) {
+func (s Store) InboxAfter(
+	ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, unread bool, limit int,
+) (notification.InboxPage, error) {
 	condition := `
 		AND    (n.available_at, n.id) > ($4, $5)`
 	if unread {
@@ -119,7 +125,8 @@ func (s Store) UnreadPosition(ctx context.Context, who notification.RecipientKey
 		OFFSET $3
 		LIMIT  1`
 
-	position, err := db.One(ctx, s.Pool, "find unread notifications", pgx.RowToStructByPos[notification.InboxPosition], query, who.UserType, who.UserID, count)
+	position, err := db.One(ctx, s.Pool, "find unread notifications", pgx.RowToStructByPos[notification.InboxPosition], query, who.UserType,
+		who.UserID, count)
 	return position, db.IgnoreNoRows(err)
 }
 

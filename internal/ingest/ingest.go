@@ -194,7 +194,10 @@ func (e *Endpoint) mistakes(ctx context.Context, event outbox.Event) ([]string, 
 func (r *rules) mistakes(ctx context.Context, event outbox.Event) ([]string, error) {
 	setup := r.setup
 	payload, _ := event.Payload.(json.RawMessage)
-	setup.Event = notification.Event{ID: event.ID, Type: event.Type, AggregateType: event.AggregateType, AggregateID: event.AggregateID, Payload: payload, CreatedAt: setup.Now}
+	setup.Event = notification.Event{
+		ID: event.ID, Type: event.Type, AggregateType: event.AggregateType, AggregateID: event.AggregateID, Payload: payload,
+		CreatedAt: setup.Now,
+	}
 	if len(setup.Routing) == 0 {
 		if event.Cancels != "" {
 			return nil, nil

@@ -35,7 +35,9 @@ type ruleCache struct {
 }
 
 // of returns the rules of an event type. cached is false if this call has read them.
-func (c *ruleCache) of(ctx context.Context, store Store, engine template.Engine, eventType string, mustRead bool) (found *rules, cached bool, err error) {
+func (c *ruleCache) of(
+	ctx context.Context, store Store, engine template.Engine, eventType string, mustRead bool,
+) (found *rules, cached bool, err error) {
 	c.mu.Lock()
 	found = c.byType[eventType]
 	c.mu.Unlock()

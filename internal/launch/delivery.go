@@ -79,7 +79,9 @@ func (l *Launcher) retryOptions(in RetryInput, summary string) client.StartWorkf
 }
 
 // DeliveryWorkflow returns the state of a delivery's workflow.
-func (l *Launcher) DeliveryWorkflow(ctx context.Context, deliveryID string, channel notification.Channel) (activities.WorkflowState, error) {
+func (l *Launcher) DeliveryWorkflow(
+	ctx context.Context, deliveryID string, channel notification.Channel,
+) (activities.WorkflowState, error) {
 	return l.state(ctx, deliveryID, workflows.DeliverNotificationType, workflows.ChannelQueue(l.Prefix, channel))
 }
 
@@ -99,8 +101,11 @@ func (l *Launcher) JoinDigest(ctx context.Context, join activities.Join) (string
 		),
 		StaticSummary: fmt.Sprintf("%s digest to %s: %s", key.Channel, recipient, key.EventType),
 	}
-	in := workflows.DigestInput{Key: key, Window: join.Place.Window, Until: join.Place.Due, Timed: join.Place.Timed, Hastened: join.Place.Hastened, Policy: join.Policy}
-	if _, err := l.Client.SignalWithStartWorkflow(ctx, id, workflows.DigestJoined, join.DeliveryID, options, workflows.Digest, in); err != nil {
+	in := workflows.DigestInput{
+		Key: key, Window: join.Place.Window, Until: join.Place.Due, Timed: join.Place.Timed, Hastened: join.Place.Hastened, Policy: join.Policy,
+	}
+	if _, err := l.Client.SignalWithStartWorkflow(ctx, id, workflows.DigestJoined, join.DeliveryID, options, workflows.Digest,
+		in); err != nil {
 		return "", fmt.Errorf("join digest: %w", err)
 	}
 	return id, nil
@@ -156,7 +161,8 @@ func batchInput(ctx context.Context, temporal client.Client, id, runID string) (
 func (l *Launcher) CancelDelivery(ctx context.Context, deliveryID, reason string) error {
 	found, err := l.Execution(ctx, deliveryID)
 	ours := func(c notification.Channel) bool { return found.TaskQueue == workflows.ChannelQueue(l.Prefix, c) }
-	if err != nil || found.Type != workflows.DeliverNotificationType || found.State != activities.WorkflowRunning || !slices.ContainsFunc(notification.Channels(), ours) {
+	if err != nil || found.Type != workflows.DeliverNotificationType || found.State != activities.WorkflowRunning ||
+		!slices.ContainsFunc(notification.Channels(), ours) {
 		return err
 	}
 	return l.Cancel(ctx, deliveryID, reason)

@@ -35,7 +35,8 @@ func TestRetryDelivery(t *testing.T) {
 		{name: "started", aggregate: restaurant},
 		{name: "started again", aggregate: restaurant, again: true},
 		{name: "event purged", aggregate: notification.Entity{}},
-		{name: "running", aggregate: restaurant, answer: serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", ""), want: launch.ErrRunning},
+		{name: "running", aggregate: restaurant, answer: serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", ""),
+			want: launch.ErrRunning},
 		{name: "out of reach", aggregate: restaurant, answer: unavailable, want: unavailable},
 	}
 	for _, tt := range tests {
@@ -90,7 +91,8 @@ func TestStartDeliveryAgain(t *testing.T) {
 	}{
 		{name: "started"},
 		{name: "started by an operator meanwhile", answer: started, holder: "DeliverNotification"},
-		{name: "another workflow has the id", answer: started, holder: "NotifyEvent", err: &notification.IDTakenError{WorkflowType: "NotifyEvent", TaskQueue: "herald-email"}},
+		{name: "another workflow has the id", answer: started, holder: "NotifyEvent",
+			err: &notification.IDTakenError{WorkflowType: "NotifyEvent", TaskQueue: "herald-email"}},
 	}
 	for _, tt := range tests {
 		server, launcher := withServer(t)

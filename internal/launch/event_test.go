@@ -37,8 +37,10 @@ func TestStartEvent(t *testing.T) {
 		{name: "started without publishing", silent: true},
 		{name: "started before", answer: started, holder: described("NotifyEvent", "herald-events")},
 		{name: "another workflow", answer: started, holder: described("Digest", "herald-email"), want: taken("Digest", "herald-email")},
-		{name: "another installation", answer: started, holder: described("NotifyEvent", "other-events"), want: taken("NotifyEvent", "other-events")},
-		{name: "another workflow of the same queue", answer: started, holder: described("PollOutbox", "herald-events"), want: taken("PollOutbox", "herald-events")},
+		{name: "another installation", answer: started, holder: described("NotifyEvent", "other-events"),
+			want: taken("NotifyEvent", "other-events")},
+		{name: "another workflow of the same queue", answer: started, holder: described("PollOutbox", "herald-events"),
+			want: taken("PollOutbox", "herald-events")},
 		{
 			name: "forgotten meanwhile", answer: started, holder: described("", ""), lost: serviceerror.NewNotFound("no such workflow"),
 			want: serviceerror.NewUnavailable("another workflow had the id a moment ago"),
@@ -48,7 +50,8 @@ func TestStartEvent(t *testing.T) {
 	for _, tt := range tests {
 		in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: !tt.silent, Cancels: "evt-0"}
 		server := mocks.NewClient(t)
-		server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY), mock.MatchedBy(isNotifyEvent), in).
+		server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY),
+			mock.MatchedBy(isNotifyEvent), in).
 			Return(nil, tt.answer).Once()
 		if tt.holder != nil {
 			server.On("DescribeWorkflow", mock.Anything, "evt-1", "").Return(tt.holder, tt.lost).Once()
@@ -64,7 +67,8 @@ func TestStartEventAgain(t *testing.T) {
 	t.Parallel()
 
 	server, launcher := withServer(t)
-	server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE), mock.MatchedBy(isNotifyEvent), mock.Anything).
+	server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE), mock.MatchedBy(isNotifyEvent),
+		mock.Anything).
 		Return(nil, nil).Once()
 
 	require.NoError(t, launcher.StartEventAgain(t.Context(), event))
@@ -98,14 +102,16 @@ func TestCancel(t *testing.T) {
 		{name: "delivery of another installation", delivery: true, workflowType: "DeliverNotification", queue: "other-email", status: running},
 		{name: "delivery id of an event", delivery: true, workflowType: "NotifyEvent", queue: "herald-events", status: running},
 		{name: "a delivery in a batch", delivery: true, unknown: notFound},
-		{name: "out of reach", workflowType: "NotifyEvent", queue: "herald-events", status: running, asked: true, answer: unavailable, want: unavailable},
+		{name: "out of reach", workflowType: "NotifyEvent", queue: "herald-events", status: running, asked: true, answer: unavailable,
+			want: unavailable},
 	}
 	for _, tt := range tests {
 		server, found := mocks.NewClient(t), described(tt.workflowType, tt.queue)
 		found.RawResponse.WorkflowExecutionInfo.Status = tt.status
 		server.On("DescribeWorkflow", mock.Anything, "evt-1", "").Return(found, tt.unknown).Once()
 		if tt.asked {
-			server.On("CancelWorkflowWithOptions", mock.Anything, client.CancelWorkflowOptions{WorkflowID: "evt-1", Reason: "a reason"}).Return(tt.answer).Once()
+			server.On("CancelWorkflowWithOptions", mock.Anything,
+				client.CancelWorkflowOptions{WorkflowID: "evt-1", Reason: "a reason"}).Return(tt.answer).Once()
 		}
 
 		launcher := launch.Launcher{Client: server, Prefix: "herald"}
@@ -121,7 +127,8 @@ func TestCancel(t *testing.T) {
 var sources = map[string]relay.Source{"orders": {Name: "orders", People: true}}
 
 var event = notification.PendingEvent{
-	ID: "evt-1", Source: "orders", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1", Cancels: "evt-0",
+	ID: "evt-1", Source: "orders", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1",
+	Cancels: "evt-0",
 }
 
 // eventWith matches the start options of the test's event.
@@ -148,7 +155,8 @@ func TestStartEventOfASource(t *testing.T) {
 		want   workflows.NotifyInput
 	}{
 		{"Herald's own", "herald", relay.Source{}, workflows.NotifyInput{Source: "herald", Publish: true}},
-		{"Herald's own, with a topic", "herald", relay.Source{Name: "herald", Kafka: kafka}, workflows.NotifyInput{Source: "herald", Publish: true}},
+		{"Herald's own, with a topic", "herald", relay.Source{Name: "herald", Kafka: kafka},
+			workflows.NotifyInput{Source: "herald", Publish: true}},
 		{"only people", "orders", relay.Source{Name: "orders", People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
 		{"both", "orders", relay.Source{Name: "orders", Kafka: kafka, People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
 	}
@@ -198,7 +206,8 @@ func TestStartEventWithAnyAggregate(t *testing.T) {
 		tt.event.ID, tt.event.Source = "evt-1", "orders"
 		server, launcher := withServer(t)
 		server.On("ExecuteWorkflow", mock.Anything, mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
-			return o.TypedSearchAttributes.Size() == tt.found && strings.HasPrefix(o.StaticSummary, tt.summary) && len(o.StaticSummary) <= tt.summaryN
+			return o.TypedSearchAttributes.Size() == tt.found && strings.HasPrefix(o.StaticSummary, tt.summary) &&
+				len(o.StaticSummary) <= tt.summaryN
 		}), mock.Anything, mock.Anything).Return(nil, nil).Once()
 
 		require.NoError(t, launcher.StartEvent(t.Context(), tt.event), tt.name)

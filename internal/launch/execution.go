@@ -108,7 +108,9 @@ func (l *Launcher) terminated(ctx context.Context, id, runID string) (activities
 
 // cancelRequest returns the first request to cancel a run; nil: there is none, or Temporal forgot
 // the run. A request by a client, such as an operator's, has no external workflow.
-func (l *Launcher) cancelRequest(ctx context.Context, workflowID, runID string) (*history.WorkflowExecutionCancelRequestedEventAttributes, error) {
+func (l *Launcher) cancelRequest(
+	ctx context.Context, workflowID, runID string,
+) (*history.WorkflowExecutionCancelRequestedEventAttributes, error) {
 	events := l.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()

@@ -54,7 +54,9 @@ func TestWorkflowStateThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func requireState(t *testing.T, found *client.WorkflowExecutionDescription, status enums.WorkflowExecutionStatus, want activities.WorkflowState) {
+func requireState(
+	t *testing.T, found *client.WorkflowExecutionDescription, status enums.WorkflowExecutionStatus, want activities.WorkflowState,
+) {
 	t.Helper()
 	found.RawResponse.WorkflowExecutionInfo.Status = status
 	state, err := stateOf(t, found, nil)
@@ -66,7 +68,8 @@ func stateOf(t *testing.T, found *client.WorkflowExecutionDescription, answer er
 	t.Helper()
 	server, launcher := withServer(t)
 	server.On("DescribeWorkflow", mock.Anything, "evt-1-staff10-EMAIL", "").Return(found, answer).Once()
-	server.On("GetWorkflowHistory", mock.Anything, "evt-1-staff10-EMAIL", "", false, closeEvent).Return(&events{left: []*history.HistoryEvent{terminatedBecause("no")}}).Maybe()
+	server.On("GetWorkflowHistory", mock.Anything, "evt-1-staff10-EMAIL", "", false,
+		closeEvent).Return(&events{left: []*history.HistoryEvent{terminatedBecause("no")}}).Maybe()
 	return launcher.DeliveryWorkflow(t.Context(), "evt-1-staff10-EMAIL", notification.Email)
 }
 
@@ -239,13 +242,15 @@ func TestRolledBack(t *testing.T) {
 		history []*history.HistoryEvent
 		want    bool
 	}{
-		"by the rollback":                    {root: event, end: terminatedBecause(notification.RollbackReason), history: []*history.HistoryEvent{{}, cancelRequested(event)}, want: true},
-		"by an operator before the rollback": {root: event, end: terminatedBecause(notification.RollbackReason), history: []*history.HistoryEvent{{}, cancelRequested(nil), cancelRequested(event)}},
-		"not cancelled":                      {root: event, end: terminatedBecause(notification.RollbackReason), history: []*history.HistoryEvent{{}}},
-		"by an operator's termination":       {root: event, end: terminatedBecause("no")},
-		"the event runs":                     {root: event},
-		"a delivery without an event":        {root: &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run-2"}},
-		"an unknown root":                    {},
+		"by the rollback": {root: event, end: terminatedBecause(notification.RollbackReason),
+			history: []*history.HistoryEvent{{}, cancelRequested(event)}, want: true},
+		"by an operator before the rollback": {root: event, end: terminatedBecause(notification.RollbackReason),
+			history: []*history.HistoryEvent{{}, cancelRequested(nil), cancelRequested(event)}},
+		"not cancelled":                {root: event, end: terminatedBecause(notification.RollbackReason), history: []*history.HistoryEvent{{}}},
+		"by an operator's termination": {root: event, end: terminatedBecause("no")},
+		"the event runs":               {root: event},
+		"a delivery without an event":  {root: &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run-2"}},
+		"an unknown root":              {},
 	}
 	for name, tt := range tests {
 		server, launcher := withServer(t)

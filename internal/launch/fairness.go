@@ -83,7 +83,8 @@ func (p fairnessProbe) run(ctx context.Context) (fair bool, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queuedInterval)
 		defer cancel()
 		_, _ = p.service.TerminateWorkflowExecution(ctx, &workflowservice.TerminateWorkflowExecutionRequest{
-			Namespace: p.namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: p.name, RunId: started.RunId}, Reason: "the probe has ended",
+			Namespace: p.namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: p.name, RunId: started.RunId},
+			Reason: "the probe has ended",
 		}) // if this fails, the workflow ends after probeLife
 	}()
 	if err := p.schedule(ctx, manyKey, manyTasks); err != nil {
@@ -115,22 +116,25 @@ func (p fairnessProbe) run(ctx context.Context) (fair bool, err error) {
 func (p fairnessProbe) schedule(ctx context.Context, key string, tasks int) error {
 	var commands []*command.Command
 	for n := range tasks {
+		task := &command.ScheduleActivityTaskCommandAttributes{
+			ActivityId: key + strconv.Itoa(n), ActivityType: &common.ActivityType{Name: key}, TaskQueue: p.queue,
+			ScheduleToCloseTimeout: durationpb.New(probeLife), StartToCloseTimeout: durationpb.New(probeLife),
+			RetryPolicy: &common.RetryPolicy{MaximumAttempts: 1}, Priority: &common.Priority{FairnessKey: key},
+		}
 		commands = append(commands, &command.Command{
 			CommandType: enums.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK,
-			Attributes: &command.Command_ScheduleActivityTaskCommandAttributes{ScheduleActivityTaskCommandAttributes: &command.ScheduleActivityTaskCommandAttributes{
-				ActivityId: key + strconv.Itoa(n), ActivityType: &common.ActivityType{Name: key}, TaskQueue: p.queue,
-				ScheduleToCloseTimeout: durationpb.New(probeLife), StartToCloseTimeout: durationpb.New(probeLife),
-				RetryPolicy: &common.RetryPolicy{MaximumAttempts: 1}, Priority: &common.Priority{FairnessKey: key},
-			}},
+			Attributes:  &command.Command_ScheduleActivityTaskCommandAttributes{ScheduleActivityTaskCommandAttributes: task},
 		})
 	}
 	for {
-		task, err := p.service.PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{Namespace: p.namespace, TaskQueue: p.queue})
+		task, err := p.service.PollWorkflowTaskQueue(ctx,
+			&workflowservice.PollWorkflowTaskQueueRequest{Namespace: p.namespace, TaskQueue: p.queue})
 		if err != nil {
 			return err
 		}
 		if len(task.TaskToken) > 0 { // otherwise the poll ended without a task
-			_, err = p.service.RespondWorkflowTaskCompleted(ctx, &workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: p.namespace, TaskToken: task.TaskToken, Commands: commands})
+			_, err = p.service.RespondWorkflowTaskCompleted(ctx,
+				&workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: p.namespace, TaskToken: task.TaskToken, Commands: commands})
 			return err
 		}
 	}
@@ -165,7 +169,8 @@ func (p fairnessProbe) awaitMany(ctx context.Context) error {
 // take takes the next activity from the queue, and returns its fairness key.
 func (p fairnessProbe) take(ctx context.Context) (key string, err error) {
 	for {
-		task, err := p.service.PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{Namespace: p.namespace, TaskQueue: p.queue})
+		task, err := p.service.PollActivityTaskQueue(ctx,
+			&workflowservice.PollActivityTaskQueueRequest{Namespace: p.namespace, TaskQueue: p.queue})
 		if err != nil || len(task.TaskToken) > 0 {
 			return task.GetActivityType().GetName(), err
 		}

@@ -53,7 +53,9 @@ type Generations struct {
 type NoVersioningError struct{ Err error }
 
 func (e *NoVersioningError) Error() string {
-	return fmt.Sprintf("Temporal has no Worker Versioning here: Herald needs a server of 1.28 or later, with system.enableDeploymentVersions: %v", e.Err)
+	return fmt.Sprintf("Temporal has no Worker Versioning here: Herald needs a server of 1.28 or later, with "+
+		"system.enableDeploymentVersions: %v",
+		e.Err)
 }
 
 func (e *NoVersioningError) Unwrap() error { return e.Err }

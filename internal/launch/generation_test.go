@@ -52,7 +52,9 @@ type deployments struct {
 
 func (d *deployments) GetHandle(string) client.WorkerDeploymentHandle { return d }
 
-func (d *deployments) SetCurrentVersion(context.Context, client.WorkerDeploymentSetCurrentVersionOptions) (client.WorkerDeploymentSetCurrentVersionResponse, error) {
+func (d *deployments) SetCurrentVersion(
+	context.Context, client.WorkerDeploymentSetCurrentVersionOptions,
+) (client.WorkerDeploymentSetCurrentVersionResponse, error) {
 	return client.WorkerDeploymentSetCurrentVersionResponse{}, d.answer()
 }
 
@@ -62,7 +64,9 @@ func (d *deployments) answer() error {
 	return next
 }
 
-func (d *deployments) DescribeWorkerDeployment(ctx context.Context, _ *workflowservice.DescribeWorkerDeploymentRequest, _ ...grpc.CallOption) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
+func (d *deployments) DescribeWorkerDeployment(
+	ctx context.Context, _ *workflowservice.DescribeWorkerDeploymentRequest, _ ...grpc.CallOption,
+) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
 	if d.hangs {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -77,7 +81,8 @@ func TestGenerations(t *testing.T) {
 		return &deployment.WorkerDeploymentVersion{BuildId: build}
 	}
 	type summary = deployment.WorkerDeploymentInfo_WorkerDeploymentVersionSummary
-	never, activated := &summary{DeploymentVersion: version("4")}, &summary{DeploymentVersion: version("4"), FirstActivationTime: timestamppb.Now()}
+	never, activated := &summary{DeploymentVersion: version("4")},
+		&summary{DeploymentVersion: version("4"), FirstActivationTime: timestamppb.Now()}
 	tests := []struct {
 		name    string
 		info    *deployment.WorkerDeploymentInfo
@@ -87,7 +92,8 @@ func TestGenerations(t *testing.T) {
 		fails   bool
 	}{
 		{name: "no worker yet", err: serviceerror.NewNotFound("none")},
-		{name: "not promoted", info: &deployment.WorkerDeploymentInfo{VersionSummaries: []*summary{never}}, want: launch.Generations{Seen: []int{4}}},
+		{name: "not promoted", info: &deployment.WorkerDeploymentInfo{VersionSummaries: []*summary{never}},
+			want: launch.Generations{Seen: []int{4}}},
 		{name: "promoted", info: &deployment.WorkerDeploymentInfo{
 			VersionSummaries: []*summary{activated, {DeploymentVersion: version("5")}},
 			RoutingConfig:    &deployment.RoutingConfig{CurrentDeploymentVersion: version("4")},

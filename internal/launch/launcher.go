@@ -48,7 +48,9 @@ func unlessGone(err error, tried string) error {
 
 // Describe describes a run of a workflow; without runID, the last run. nil: Temporal does not know
 // the workflow.
-func Describe(ctx context.Context, temporal client.Client, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func Describe(
+	ctx context.Context, temporal client.Client, workflowID, runID string,
+) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	described, err := temporal.DescribeWorkflow(ctx, workflowID, runID)
 	if IsNotFound(err) {
 		return nil, nil
@@ -102,7 +104,8 @@ func RegisterSearchAttributes(ctx context.Context, temporal client.Client, names
 	for err != nil || len(missing) > 0 {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("add the keyword search attributes %s to namespace %s: %w", strings.Join(missing, ", "), namespace, cmp.Or(addErr, err, ctx.Err()))
+			return fmt.Errorf("add the keyword search attributes %s to namespace %s: %w", strings.Join(missing, ", "), namespace,
+				cmp.Or(addErr, err, ctx.Err()))
 		case <-time.After(200 * time.Millisecond):
 			missing, err = MissingSearchAttributes(ctx, temporal, namespace)
 		}

@@ -70,7 +70,8 @@ func TestScheduleCleaning(t *testing.T) {
 	}{
 		{name: "no schedule"},
 		{name: "existing schedule", create: temporal.ErrScheduleAlreadyRunning, updated: true},
-		{name: "existing schedule, then Temporal is out of reach", create: temporal.ErrScheduleAlreadyRunning, updated: true, update: down, want: down},
+		{name: "existing schedule, then Temporal is out of reach", create: temporal.ErrScheduleAlreadyRunning, updated: true, update: down,
+			want: down},
 		{name: "Temporal out of reach", create: down, want: down},
 	} {
 		launcher, schedules, handle := withSchedules(t)
@@ -78,7 +79,9 @@ func TestScheduleCleaning(t *testing.T) {
 		if tt.updated {
 			handle.On("Update", mock.Anything, mock.MatchedBy(func(o client.ScheduleUpdateOptions) bool {
 				paused := &client.ScheduleState{Paused: true}
-				changed, err := o.DoUpdate(client.ScheduleUpdateInput{Description: client.ScheduleDescription{Schedule: client.Schedule{State: paused}}})
+				changed, err := o.DoUpdate(client.ScheduleUpdateInput{
+					Description: client.ScheduleDescription{Schedule: client.Schedule{State: paused}},
+				})
 				action, ok := changed.Schedule.Action.(*client.ScheduleWorkflowAction)
 				return err == nil && ok && changed.Schedule.State == paused && action.Args[0].(workflows.CleanInput).Outboxes[0].Source == "orders"
 			})).Return(tt.update).Once()
@@ -121,7 +124,8 @@ func TestStartFollowUp(t *testing.T) {
 		its := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
 			return o.ID == "herald-follow-up" && o.TaskQueue == "herald-events"
 		})
-		server.On("ExecuteWorkflow", mock.Anything, its, mock.MatchedBy(func(func(workflow.Context) error) bool { return true })).Return(nil, tt.answer).Once()
+		server.On("ExecuteWorkflow", mock.Anything, its, mock.MatchedBy(func(func(workflow.Context) error) bool { return true })).Return(nil,
+			tt.answer).Once()
 		if tt.found != "" {
 			server.On("DescribeWorkflow", mock.Anything, "herald-follow-up", "").Return(described(tt.found, "herald-events"), nil).Once()
 		}
@@ -159,7 +163,8 @@ func TestStartPoller(t *testing.T) {
 		policy enums.WorkflowIdConflictPolicy
 	}{
 		{source: "herald", id: "herald-outbox-poller-2", policy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING},
-		{source: "herald", answer: errors.New("no connection"), id: "herald-outbox-poller-2", policy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING},
+		{source: "herald", answer: errors.New("no connection"), id: "herald-outbox-poller-2",
+			policy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING},
 		{source: "orders", anew: true, id: "herald-orders-poller-2", policy: enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING},
 	}
 	for _, tt := range tests {
@@ -168,7 +173,8 @@ func TestStartPoller(t *testing.T) {
 			return o.ID == tt.id && o.TaskQueue == "herald-events" &&
 				o.WorkflowIDConflictPolicy == tt.policy
 		})
-		server.On("ExecuteWorkflow", mock.Anything, running, mock.MatchedBy(isPollOutbox), workflows.PollInput{Source: tt.source}).Return(nil, tt.answer).Once()
+		server.On("ExecuteWorkflow", mock.Anything, running, mock.MatchedBy(isPollOutbox), workflows.PollInput{Source: tt.source}).Return(nil,
+			tt.answer).Once()
 
 		require.ErrorIs(t, launcher.StartPoller(t.Context(), tt.source, 2, tt.anew), tt.answer)
 	}

@@ -86,7 +86,8 @@ func (w Workers) Absent(queue string, now time.Time) string {
 	}
 	text := "no worker polls the task queue " + queue
 	if len(w) > 0 { // the most recently seen worker is first
-		text += fmt.Sprintf(": the last one was seen at %s, %s ago", notification.InstantText(w[0].LastSeen), max(now.Sub(w[0].LastSeen), 0).Round(time.Second))
+		text += fmt.Sprintf(": the last one was seen at %s, %s ago", notification.InstantText(w[0].LastSeen),
+			max(now.Sub(w[0].LastSeen), 0).Round(time.Second))
 	}
 	return text
 }
@@ -145,7 +146,9 @@ func withheld(err error) bool {
 
 // heartbeats returns the last heartbeats of a queue's workers, newest first. kept reports whether
 // the server keeps and shows heartbeats.
-func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceClient, namespace, queue string) (found []*workerpb.WorkerHeartbeat, kept bool, err error) {
+func heartbeats(
+	ctx context.Context, temporal workflowservice.WorkflowServiceClient, namespace, queue string,
+) (found []*workerpb.WorkerHeartbeat, kept bool, err error) {
 	described, err := temporal.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
 	if err != nil || !described.GetNamespaceInfo().GetCapabilities().GetWorkerHeartbeats() {
 		return nil, false, err
@@ -161,7 +164,8 @@ func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceCli
 	found = make([]*workerpb.WorkerHeartbeat, len(listed.GetWorkers()))
 	for i, worker := range listed.GetWorkers() {
 		group.Go(func() error {
-			described, err := temporal.DescribeWorker(ctx, &workflowservice.DescribeWorkerRequest{Namespace: namespace, WorkerInstanceKey: worker.GetWorkerInstanceKey()})
+			described, err := temporal.DescribeWorker(ctx,
+				&workflowservice.DescribeWorkerRequest{Namespace: namespace, WorkerInstanceKey: worker.GetWorkerInstanceKey()})
 			if IsNotFound(err) {
 				return nil
 			}
@@ -183,7 +187,9 @@ func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceCli
 // counts, because an overloaded server refuses heartbeats first. A worker with a longer interval
 // reports the interval in each heartbeat except the first.
 func workerOf(h *workerpb.WorkerHeartbeat, polled, now time.Time) Worker {
-	worker := Worker{Identity: h.GetWorkerIdentity(), LastSeen: h.GetHeartbeatTime().AsTime(), Generation: Generation(h.GetDeploymentVersion().GetBuildId())}
+	worker := Worker{
+		Identity: h.GetWorkerIdentity(), LastSeen: h.GetHeartbeatTime().AsTime(), Generation: Generation(h.GetDeploymentVersion().GetBuildId()),
+	}
 	if polled.After(worker.LastSeen) {
 		worker.LastSeen = polled
 	}

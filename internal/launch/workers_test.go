@@ -56,7 +56,9 @@ func (s queueServer) WorkflowService() workflowservice.WorkflowServiceClient {
 func (s queueServer) DescribeTaskQueue(context.Context, string, enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
 	described := &workflowservice.DescribeTaskQueueResponse{}
 	if s.current != "" {
-		described.VersioningInfo = &taskqueuepb.TaskQueueVersioningInfo{CurrentDeploymentVersion: &deploymentpb.WorkerDeploymentVersion{BuildId: s.current}}
+		described.VersioningInfo = &taskqueuepb.TaskQueueVersioningInfo{
+			CurrentDeploymentVersion: &deploymentpb.WorkerDeploymentVersion{BuildId: s.current},
+		}
 	}
 	for identity, ago := range s.polled {
 		poller := &taskqueuepb.PollerInfo{Identity: identity, LastAccessTime: timestamppb.New(time.Now().Add(-ago))}
@@ -68,13 +70,17 @@ func (s queueServer) DescribeTaskQueue(context.Context, string, enums.TaskQueueT
 	return described, nil
 }
 
-func (s queueService) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
+func (s queueService) DescribeNamespace(
+	context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption,
+) (*workflowservice.DescribeNamespaceResponse, error) {
 	return &workflowservice.DescribeNamespaceResponse{NamespaceInfo: &namespacepb.NamespaceInfo{
 		Capabilities: &namespacepb.NamespaceInfo_Capabilities{WorkerHeartbeats: !s.server.old},
 	}}, nil
 }
 
-func (s queueService) ListWorkers(_ context.Context, in *workflowservice.ListWorkersRequest, _ ...grpc.CallOption) (*workflowservice.ListWorkersResponse, error) {
+func (s queueService) ListWorkers(
+	_ context.Context, in *workflowservice.ListWorkersRequest, _ ...grpc.CallOption,
+) (*workflowservice.ListWorkersResponse, error) {
 	if s.server.refusal != nil {
 		return nil, s.server.refusal
 	}
@@ -88,7 +94,9 @@ func (s queueService) ListWorkers(_ context.Context, in *workflowservice.ListWor
 	return listed, nil
 }
 
-func (s queueService) DescribeWorker(_ context.Context, in *workflowservice.DescribeWorkerRequest, _ ...grpc.CallOption) (*workflowservice.DescribeWorkerResponse, error) {
+func (s queueService) DescribeWorker(
+	_ context.Context, in *workflowservice.DescribeWorkerRequest, _ ...grpc.CallOption,
+) (*workflowservice.DescribeWorkerResponse, error) {
 	for n, b := range s.server.beats {
 		if in.GetNamespace() != "default" || in.GetWorkerInstanceKey() != fmt.Sprint("key ", n) || b.forgotten {
 			continue
@@ -120,21 +128,40 @@ func TestWorkersOf(t *testing.T) {
 		want   map[string]launch.WorkerStatus
 	}{
 		{name: "no worker"},
-		{name: "alive", server: queueServer{beats: []beat{{identity: "a", ago: time.Second, interval: 3 * time.Second}}}, want: map[string]launch.WorkerStatus{"a": running}},
+		{name: "alive", server: queueServer{beats: []beat{{identity: "a", ago: time.Second, interval: 3 * time.Second}}},
+			want: map[string]launch.WorkerStatus{"a": running}},
 		{name: "one of two is dead for ten seconds, with a poll just before its death",
-			server: queueServer{polled: map[string]time.Duration{"a": 11 * time.Second}, beats: []beat{{identity: "a", ago: 10 * time.Second, interval: 3 * time.Second}, {identity: "b"}}},
-			want:   map[string]launch.WorkerStatus{"a": gone, "b": running}},
-		{name: "stopping", server: queueServer{beats: []beat{{identity: "a", ago: time.Second, stopping: true}}}, want: map[string]launch.WorkerStatus{"a": stopped}},
-		{name: "release with a heartbeat each minute", server: queueServer{beats: []beat{{identity: "a", ago: 50 * time.Second, interval: time.Minute}}}, want: map[string]launch.WorkerStatus{"a": running}},
-		{name: "no heartbeat yet", server: queueServer{polled: map[string]time.Duration{"a": 0}}, want: map[string]launch.WorkerStatus{"a": running}},
+			server: queueServer{
+				polled: map[string]time.Duration{"a": 11 * time.Second},
+				beats:  []beat{{identity: "a", ago: 10 * time.Second, interval: 3 * time.Second}, {identity: "b"}},
+			},
+			want: map[string]launch.WorkerStatus{"a": gone, "b": running}},
+		{name: "stopping", server: queueServer{beats: []beat{{identity: "a", ago: time.Second, stopping: true}}},
+			want: map[string]launch.WorkerStatus{"a": stopped}},
+		{name: "release with a heartbeat each minute",
+			server: queueServer{beats: []beat{{identity: "a", ago: 50 * time.Second, interval: time.Minute}}},
+			want:   map[string]launch.WorkerStatus{"a": running}},
+		{name: "no heartbeat yet", server: queueServer{polled: map[string]time.Duration{"a": 0}},
+			want: map[string]launch.WorkerStatus{"a": running}},
 		{name: "forgotten meanwhile", server: queueServer{beats: []beat{{identity: "a", forgotten: true}}}},
-		{name: "killed before its first heartbeat", server: queueServer{polled: map[string]time.Duration{"a": 9 * time.Second}}, want: map[string]launch.WorkerStatus{"a": gone}},
+		{name: "killed before its first heartbeat", server: queueServer{polled: map[string]time.Duration{"a": 9 * time.Second}},
+			want: map[string]launch.WorkerStatus{"a": gone}},
 		{name: "heartbeats refused by a server under load, but polls",
-			server: queueServer{polled: map[string]time.Duration{"a": time.Second}, beats: []beat{{identity: "a", ago: 20 * time.Second, interval: 3 * time.Second}}}, want: map[string]launch.WorkerStatus{"a": running}},
-		{name: "stopping, after a poll", server: queueServer{polled: map[string]time.Duration{"a": 0}, beats: []beat{{identity: "a", ago: time.Second, stopping: true}}}, want: map[string]launch.WorkerStatus{"a": stopped}},
-		{name: "role that may not list workers", server: queueServer{refusal: serviceerror.NewPermissionDenied("no", ""), polled: map[string]time.Duration{"a": time.Minute}}, want: map[string]launch.WorkerStatus{"a": running}},
-		{name: "server that lists no workers", server: queueServer{refusal: serviceerror.NewUnimplemented("no"), polled: map[string]time.Duration{"a": time.Minute}}, want: map[string]launch.WorkerStatus{"a": running}},
-		{name: "server without heartbeats", server: queueServer{old: true, polled: map[string]time.Duration{"a": time.Minute, "b": 2 * time.Minute}}, want: map[string]launch.WorkerStatus{"a": running, "b": gone}},
+			server: queueServer{
+				polled: map[string]time.Duration{"a": time.Second}, beats: []beat{{identity: "a", ago: 20 * time.Second, interval: 3 * time.Second}},
+			}, want: map[string]launch.WorkerStatus{"a": running}},
+		{name: "stopping, after a poll",
+			server: queueServer{polled: map[string]time.Duration{"a": 0}, beats: []beat{{identity: "a", ago: time.Second, stopping: true}}},
+			want:   map[string]launch.WorkerStatus{"a": stopped}},
+		{name: "role that may not list workers",
+			server: queueServer{refusal: serviceerror.NewPermissionDenied("no", ""), polled: map[string]time.Duration{"a": time.Minute}},
+			want:   map[string]launch.WorkerStatus{"a": running}},
+		{name: "server that lists no workers",
+			server: queueServer{refusal: serviceerror.NewUnimplemented("no"), polled: map[string]time.Duration{"a": time.Minute}},
+			want:   map[string]launch.WorkerStatus{"a": running}},
+		{name: "server without heartbeats",
+			server: queueServer{old: true, polled: map[string]time.Duration{"a": time.Minute, "b": 2 * time.Minute}},
+			want:   map[string]launch.WorkerStatus{"a": running, "b": gone}},
 	}
 	for _, tt := range tests {
 		workers, err := launch.WorkersOf(t.Context(), tt.server, "", "herald-email")
@@ -193,9 +220,12 @@ func TestWorkersOfGenerations(t *testing.T) {
 func TestWorkersOfARestartedProcess(t *testing.T) {
 	t.Parallel()
 
-	restarted := queueServer{polled: map[string]time.Duration{"a": 0}, beats: []beat{{identity: "a", ago: 20 * time.Second}, {identity: "a", ago: 2 * time.Second}}}
+	restarted := queueServer{
+		polled: map[string]time.Duration{"a": 0}, beats: []beat{{identity: "a", ago: 20 * time.Second}, {identity: "a", ago: 2 * time.Second}},
+	}
 	workers, err := launch.WorkersOf(t.Context(), restarted, "", "herald-email")
 	require.NoError(t, err)
-	require.Equal(t, []launch.WorkerStatus{launch.WorkerRunning, launch.WorkerGone}, []launch.WorkerStatus{workers[0].Status, workers[1].Status})
+	require.Equal(t, []launch.WorkerStatus{launch.WorkerRunning, launch.WorkerGone},
+		[]launch.WorkerStatus{workers[0].Status, workers[1].Status})
 	require.Greater(t, time.Since(workers[1].LastSeen), 15*time.Second)
 }

@@ -78,9 +78,11 @@ func (c *Circuits) Read(ctx context.Context) {
 	for provider, row := range rows {
 		switch before := c.rows[provider]; {
 		case row.Override != before.Override:
-			slog.Warn("an operator's override of a provider changed", "provider", provider, "order", row.Override, "by", row.By, "reason", row.Reason)
+			slog.Warn("an operator's override of a provider changed", "provider", provider, "order", row.Override, "by", row.By,
+				"reason", row.Reason)
 		case row.Rests > before.Rests:
-			slog.Warn("a failing provider rests", "provider", provider, "rests", row.Rests, "for", row.RestsFor.Round(time.Second), "failure", row.Failure)
+			slog.Warn("a failing provider rests", "provider", provider, "rests", row.Rests, "for", row.RestsFor.Round(time.Second),
+				"failure", row.Failure)
 		case row.Rests < before.Rests:
 			slog.Info("a provider works again", "provider", provider)
 		}

@@ -162,7 +162,11 @@ func TestProbeIsLeased(t *testing.T) {
 func TestNoRest(t *testing.T) {
 	t.Parallel()
 
-	for _, err := range []error{&notification.ProviderError{Class: notification.Refused}, &notification.ProviderError{Class: notification.Ambiguous, Code: channel.CodeCancelled}, &notification.ProviderError{Class: notification.Ambiguous, Theirs: true}, errors.New("broken")} {
+	for _, err := range []error{
+		&notification.ProviderError{Class: notification.Refused},
+		&notification.ProviderError{Class: notification.Ambiguous, Code: channel.CodeCancelled},
+		&notification.ProviderError{Class: notification.Ambiguous, Theirs: true}, errors.New("broken"),
+	} {
 		only := &told{err: err}
 		one := limit.NewFailover(limit.NewCircuits(limit.On(postgrestest.New(t))), &limit.Provider{Name: "a", Sender: only})
 		for range 30 {

@@ -79,7 +79,8 @@ func TestRateLimitOfDestinations(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]int{"a": 1, "b": 1}, sender.asked)
-	require.Equal(t, []string{"hooks 3e23e8160039594a33894f6564e1b134", "hooks ca978112ca1bbdcafac231b39a23dc4d"}, postgrestest.List(t, db, "SELECT channel FROM channel_turn ORDER BY channel"))
+	require.Equal(t, []string{"hooks 3e23e8160039594a33894f6564e1b134", "hooks ca978112ca1bbdcafac231b39a23dc4d"},
+		postgrestest.List(t, db, "SELECT channel FROM channel_turn ORDER BY channel"))
 
 	postgrestest.Exec(t, db, "UPDATE channel_turn SET next_at = now() - interval '25 hours' WHERE channel LIKE '% ca97%'")
 	deleted, err := purge.On(db).DeleteTurns(t.Context(), 100)

@@ -98,7 +98,8 @@ func (f *Failover) Send(ctx context.Context, msg notification.Message) (answer n
 		return answer, &notification.BackOffError{For: f.openFor(providers)}
 	}
 	failure := together(failures)
-	if mayHave(failure.counts) && (passed || slices.ContainsFunc(failures, func(other *notification.ProviderError) bool { return other.Class.IsOutage() })) {
+	if mayHave(failure.counts) &&
+		(passed || slices.ContainsFunc(failures, func(other *notification.ProviderError) bool { return other.Class.IsOutage() })) {
 		elsewhere := *failure.counts
 		elsewhere.Elsewhere = msg.AnyProvider
 		failure.counts = &elsewhere
@@ -155,7 +156,9 @@ func together(failures []*notification.ProviderError) *allFailed {
 	for _, failure := range failures {
 		texts = append(texts, failure.Error())
 	}
-	return &allFailed{strings.Join(texts, "; "), slices.MinFunc(failures, func(a, b *notification.ProviderError) int { return rank(a) - rank(b) })}
+	return &allFailed{
+		strings.Join(texts, "; "), slices.MinFunc(failures, func(a, b *notification.ProviderError) int { return rank(a) - rank(b) }),
+	}
 }
 
 func rank(failure *notification.ProviderError) int {

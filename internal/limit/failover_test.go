@@ -33,8 +33,10 @@ func TestFailover(t *testing.T) {
 		return &notification.ProviderError{Provider: "p", Class: class}
 	}
 	unreachable := &notification.ProviderError{Provider: "p", Class: notification.Unreachable, Code: "no connection"}
-	unavailable, noMailbox := fails(notification.Unavailable), &notification.ProviderError{Provider: "p", Class: notification.Refused, Suppress: notification.SuppressedInvalid}
-	busy, account, refused, ambiguous := fails(notification.Busy), fails(notification.Account), fails(notification.Refused), fails(notification.Ambiguous)
+	unavailable, noMailbox := fails(notification.Unavailable),
+		&notification.ProviderError{Provider: "p", Class: notification.Refused, Suppress: notification.SuppressedInvalid}
+	busy, account, refused, ambiguous := fails(notification.Busy), fails(notification.Account), fails(notification.Refused),
+		fails(notification.Ambiguous)
 	tests := []struct {
 		name     string
 		from     string // the provider that may have the message
@@ -53,21 +55,31 @@ func TestFailover(t *testing.T) {
 		{name: "account rejected", first: account, asked: [2]int{1, 1}, provider: "b"},
 		{name: "no connection", first: unreachable, asked: [2]int{1, 1}, provider: "b"},
 		{name: "the message is refused", first: refused, asked: [2]int{1, 0}, want: notification.Refused, text: "p refused"},
-		{name: "no clear answer", first: ambiguous, asked: [2]int{1, 0}, provider: "a", want: notification.Ambiguous, text: "p gave no clear answer"},
-		{name: "no clear answer from the second", first: busy, second: ambiguous, asked: [2]int{1, 1}, provider: "b", want: notification.Ambiguous, text: "p is busy; p gave no clear answer"},
+		{name: "no clear answer", first: ambiguous, asked: [2]int{1, 0}, provider: "a", want: notification.Ambiguous,
+			text: "p gave no clear answer"},
+		{name: "no clear answer from the second", first: busy, second: ambiguous, asked: [2]int{1, 1}, provider: "b",
+			want: notification.Ambiguous, text: "p is busy; p gave no clear answer"},
 		{name: "both are busy", first: busy, second: busy, asked: [2]int{1, 1}, want: notification.Busy, text: "p is busy; p is busy"},
-		{name: "busy, then account rejected", first: busy, second: account, asked: [2]int{1, 1}, want: notification.Busy, text: "p is busy; p rejected our account"},
-		{name: "both reject the account", first: account, second: account, asked: [2]int{1, 1}, want: notification.Account, text: "p rejected our account; p rejected our account"},
-		{name: "both are out of reach", first: unreachable, second: unreachable, asked: [2]int{1, 1}, want: notification.Unreachable, text: "p was out of reach: no connection; p was out of reach: no connection"},
+		{name: "busy, then account rejected", first: busy, second: account, asked: [2]int{1, 1}, want: notification.Busy,
+			text: "p is busy; p rejected our account"},
+		{name: "both reject the account", first: account, second: account, asked: [2]int{1, 1}, want: notification.Account,
+			text: "p rejected our account; p rejected our account"},
+		{name: "both are out of reach", first: unreachable, second: unreachable, asked: [2]int{1, 1}, want: notification.Unreachable,
+			text: "p was out of reach: no connection; p was out of reach: no connection"},
 		{name: "unavailable", first: unavailable, asked: [2]int{1, 1}, provider: "b"},
 		{name: "busy, then refused", first: busy, second: refused, asked: [2]int{1, 1}, want: notification.Busy, text: "p is busy; p refused"},
-		{name: "account rejected, then refused", first: account, second: refused, asked: [2]int{1, 1}, want: notification.Account, text: "p rejected our account; p refused"},
-		{name: "busy, then no such mailbox", first: busy, second: noMailbox, asked: [2]int{1, 1}, want: notification.Refused, text: "p is busy; p refused"},
-		{name: "unavailable, then out of reach", first: unavailable, second: unreachable, asked: [2]int{1, 1}, want: notification.Unreachable, text: "p is unavailable; p was out of reach: no connection"},
+		{name: "account rejected, then refused", first: account, second: refused, asked: [2]int{1, 1}, want: notification.Account,
+			text: "p rejected our account; p refused"},
+		{name: "busy, then no such mailbox", first: busy, second: noMailbox, asked: [2]int{1, 1}, want: notification.Refused,
+			text: "p is busy; p refused"},
+		{name: "unavailable, then out of reach", first: unavailable, second: unreachable, asked: [2]int{1, 1}, want: notification.Unreachable,
+			text: "p is unavailable; p was out of reach: no connection"},
 		{name: "the first may have it, the second takes it", from: "a", free: true, asked: [2]int{0, 1}, provider: "b", repeats: true},
 		{name: "the first may have it, the second is busy", from: "a", free: true, second: busy, asked: [2]int{1, 1}, provider: "a"},
-		{name: "the first may have it, both fail", from: "a", free: true, first: ambiguous, second: busy, asked: [2]int{1, 1}, provider: "a", want: notification.Ambiguous, text: "p is busy; p gave no clear answer", later: true},
-		{name: "the first may have it, the second refuses", from: "a", free: true, second: refused, asked: [2]int{0, 1}, want: notification.Refused, text: "p refused"},
+		{name: "the first may have it, both fail", from: "a", free: true, first: ambiguous, second: busy, asked: [2]int{1, 1}, provider: "a",
+			want: notification.Ambiguous, text: "p is busy; p gave no clear answer", later: true},
+		{name: "the first may have it, the second refuses", from: "a", free: true, second: refused, asked: [2]int{0, 1},
+			want: notification.Refused, text: "p refused"},
 		{name: "the second may have it, the first takes it", from: "b", free: true, asked: [2]int{1, 0}, provider: "a", repeats: true},
 		{name: "the second may have it", from: "b", asked: [2]int{0, 1}, provider: "b"},
 		{name: "the first may have it, and is busy", from: "a", first: busy, asked: [2]int{1, 0}, want: notification.Busy, text: "p is busy"},
@@ -83,7 +95,9 @@ func TestFailover(t *testing.T) {
 			answer, err := both.Send(t.Context(), notification.Message{Provider: tt.from, AnyProvider: tt.free})
 
 			require.Equal(t, tt.asked, [2]int{first.asked, second.asked})
-			require.Equal(t, map[string]map[notification.AttemptOutcome]int64{"a": counted(tt.asked[0], tt.first), "b": counted(tt.asked[1], tt.second)}, both.Calls())
+			require.Equal(t,
+				map[string]map[notification.AttemptOutcome]int64{"a": counted(tt.asked[0], tt.first), "b": counted(tt.asked[1], tt.second)},
+				both.Calls())
 			require.Equal(t, tt.provider, answer.Provider)
 			require.Equal(t, tt.want == "" && tt.asked[0] == 1 && tt.asked[1] == 1, answer.Failover)
 			require.Equal(t, tt.repeats, answer.MayRepeat)
@@ -147,7 +161,8 @@ func TestRateLimitOfProvider(t *testing.T) {
 	db := postgrestest.New(t)
 	first, second := &told{}, &told{}
 	both := func() *limit.Failover {
-		return limit.NewFailover(limit.NewCircuits(limit.On(db)), &limit.Provider{Name: "a", Sender: first, RateLimit: oneADay}, &limit.Provider{Name: "b", Sender: second})
+		return limit.NewFailover(limit.NewCircuits(limit.On(db)), &limit.Provider{Name: "a", Sender: first, RateLimit: oneADay},
+			&limit.Provider{Name: "b", Sender: second})
 	}
 	here, there := both(), both()
 	sendSome(t, here, 3)

@@ -70,7 +70,9 @@ func (s Store) CloseCircuit(ctx context.Context, provider string) error {
 // OverrideProvider stores an operator's order about a provider. An empty override removes the order,
 // and closes the provider's circuit. Only one provider of a channel is USED, so it removes the order USED
 // from the others.
-func (s Store) OverrideProvider(ctx context.Context, provider string, others []string, override notification.ProviderOverride, by, reason string) error {
+func (s Store) OverrideProvider(
+	ctx context.Context, provider string, others []string, override notification.ProviderOverride, by, reason string,
+) error {
 	const query = `
 		INSERT INTO provider_state AS s (provider, override, override_by, override_reason)
 		VALUES ($1, nullif($2, ''), CASE WHEN $2 <> '' THEN $3 END, CASE WHEN $2 <> '' THEN nullif($4, '') END)

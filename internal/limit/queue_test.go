@@ -99,7 +99,10 @@ func TestTokensComeInOrder(t *testing.T) {
 func TestTokensFollowEachOther(t *testing.T) {
 	t.Parallel()
 
-	all := []*waiter{{Waiter: Waiter{Key: "a", Most: 1}}, {Waiter: Waiter{Key: "b", Most: 3}}, {Waiter: Waiter{Key: "c", Most: 3}}, {Waiter: Waiter{Key: "d", Most: 1}}}
+	all := []*waiter{
+		{Waiter: Waiter{Key: "a", Most: 1}}, {Waiter: Waiter{Key: "b", Most: 3}}, {Waiter: Waiter{Key: "c", Most: 3}},
+		{Waiter: Waiter{Key: "d", Most: 1}},
+	}
 	q, g := waiters(t, all...)
 	begun := time.Now()
 	g.answers <- tokenAnswer{Taken: Taken{Granted: 6, Wait: time.Hour}}

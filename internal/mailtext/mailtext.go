@@ -15,7 +15,8 @@ var comment = regexp.MustCompile(`(?s)<!--.*?-->`)
 // SendGrid refuses an empty part.
 func Plain(title, html string) string {
 	html = comment.ReplaceAllString(html, "")
-	text := html2text.HTML2TextWithOptions(escapeStray(html), html2text.WithUnixLineBreaks(), html2text.WithLinksInnerText(), html2text.WithListSupport())
+	text := html2text.HTML2TextWithOptions(escapeStray(html), html2text.WithUnixLineBreaks(), html2text.WithLinksInnerText(),
+		html2text.WithListSupport())
 	if text = strings.TrimSpace(text); text == "" {
 		return title
 	}

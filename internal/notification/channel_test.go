@@ -63,7 +63,8 @@ func TestBlankAddress(t *testing.T) {
 			require.Empty(t, r.Address(channel))
 		}
 	}
-	require.Equal(t, " pat@example.com ", notification.Recipient{Email: " pat@example.com "}.Address(notification.Email), "the stored text stays")
+	require.Equal(t, " pat@example.com ", notification.Recipient{Email: " pat@example.com "}.Address(notification.Email),
+		"the stored text stays")
 }
 
 func TestUnknownChannel(t *testing.T) {

@@ -45,7 +45,8 @@ type Subscription struct {
 }
 
 // ErrNoSubscription means that a token is not a valid subscription.
-var ErrNoSubscription = errors.New("not a subscription: it needs an https endpoint, and the keys p256dh and auth in base64url, as the browser gives them")
+var ErrNoSubscription = errors.New("not a subscription: it needs an https endpoint, and the keys p256dh and auth in base64url, as the " +
+	"browser gives them")
 
 // authSize is the size of a subscription's secret in bytes. https://www.rfc-editor.org/rfc/rfc8291#section-3.2
 const authSize = 16

@@ -17,7 +17,10 @@ import (
 func TestNextDigest(t *testing.T) {
 	t.Parallel()
 
-	zones := []string{"UTC", "Europe/Rome", "America/New_York", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Kiritimati", "Etc/GMT+12", "Etc/GMT-14", "Pacific/Apia", "America/Nuuk", "Africa/Casablanca", "America/Havana", "nowhere"}
+	zones := []string{
+		"UTC", "Europe/Rome", "America/New_York", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Kiritimati", "Etc/GMT+12",
+		"Etc/GMT-14", "Pacific/Apia", "America/Nuuk", "Africa/Casablanca", "America/Havana", "nowhere",
+	}
 	days := []string{"", "", "mon", "sun", "mon,fri", "sat,sun,tue"}
 	changes := []time.Time{ // of the clocks; most tests are close to one
 		time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC), time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC),
@@ -74,7 +77,8 @@ func TestPlanDigest(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) // a Monday
 	nine, seven := 9*time.Hour, 7*time.Hour
 	first := func(ago time.Duration) []notification.Throttle {
-		return []notification.Throttle{{ThrottleKey: notification.ThrottleKey{Channel: notification.Email, Key: notification.FirstOfDigest}, DeliveryID: "evt-0-customer1-EMAIL", At: now.Add(-ago)}}
+		return []notification.Throttle{{ThrottleKey: notification.ThrottleKey{Channel: notification.Email, Key: notification.FirstOfDigest},
+			DeliveryID: "evt-0-customer1-EMAIL", At: now.Add(-ago)}}
 	}
 	tests := []struct {
 		name      string
@@ -85,23 +89,35 @@ func TestPlanDigest(t *testing.T) {
 	}{
 		{name: "a window", strategy: notification.Aggregate},
 		{name: "a time", route: notification.Routing{DigestAt: &nine}, strategy: notification.Aggregate, due: now.Add(21 * time.Hour)},
-		{name: "their zone", route: notification.Routing{DigestAt: &nine}, recipient: notification.Recipient{Timezone: "America/New_York"}, strategy: notification.Aggregate, due: now.Add(2 * time.Hour)},
-		{name: "their own time", route: notification.Routing{DigestAt: &nine}, recipient: notification.Recipient{DigestAt: &seven}, strategy: notification.Aggregate, due: now.Add(19 * time.Hour)},
-		{name: "their own time, but a route with a window", recipient: notification.Recipient{DigestAt: &seven}, strategy: notification.Aggregate},
-		{name: "a day", route: notification.Routing{DigestAt: &nine, DigestDays: "wed,fri"}, strategy: notification.Aggregate, due: now.Add(45 * time.Hour)},
+		{name: "their zone", route: notification.Routing{DigestAt: &nine}, recipient: notification.Recipient{Timezone: "America/New_York"},
+			strategy: notification.Aggregate, due: now.Add(2 * time.Hour)},
+		{name: "their own time", route: notification.Routing{DigestAt: &nine}, recipient: notification.Recipient{DigestAt: &seven},
+			strategy: notification.Aggregate, due: now.Add(19 * time.Hour)},
+		{name: "their own time, but a route with a window", recipient: notification.Recipient{DigestAt: &seven},
+			strategy: notification.Aggregate},
+		{name: "a day", route: notification.Routing{DigestAt: &nine, DigestDays: "wed,fri"}, strategy: notification.Aggregate,
+			due: now.Add(45 * time.Hour)},
 		{name: "the first", route: notification.Routing{DigestFirst: true}, strategy: notification.Immediate},
-		{name: "after the first", route: notification.Routing{DigestFirst: true}, recipient: notification.Recipient{Throttles: first(20 * time.Minute)}, strategy: notification.Aggregate, due: now.Add(40 * time.Minute)},
-		{name: "the first after a window", route: notification.Routing{DigestFirst: true}, recipient: notification.Recipient{Throttles: first(time.Hour)}, strategy: notification.Immediate},
-		{name: "after the first, at a time", route: notification.Routing{DigestFirst: true, DigestAt: &nine}, recipient: notification.Recipient{Throttles: first(2 * time.Hour)}, strategy: notification.Aggregate, due: now.Add(21 * time.Hour)},
-		{name: "the first after that time", route: notification.Routing{DigestFirst: true, DigestAt: &nine}, recipient: notification.Recipient{Throttles: first(4 * time.Hour)}, strategy: notification.Immediate},
+		{name: "after the first", route: notification.Routing{DigestFirst: true},
+			recipient: notification.Recipient{Throttles: first(20 * time.Minute)}, strategy: notification.Aggregate, due: now.Add(40 * time.Minute)},
+		{name: "the first after a window", route: notification.Routing{DigestFirst: true},
+			recipient: notification.Recipient{Throttles: first(time.Hour)}, strategy: notification.Immediate},
+		{name: "after the first, at a time", route: notification.Routing{DigestFirst: true, DigestAt: &nine},
+			recipient: notification.Recipient{Throttles: first(2 * time.Hour)}, strategy: notification.Aggregate, due: now.Add(21 * time.Hour)},
+		{name: "the first after that time", route: notification.Routing{DigestFirst: true, DigestAt: &nine},
+			recipient: notification.Recipient{Throttles: first(4 * time.Hour)}, strategy: notification.Immediate},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
 			tt.route.Channel, tt.route.Strategy, tt.route.DigestWindow = notification.Email, notification.Aggregate, time.Hour
-			tt.recipient.UserType, tt.recipient.UserID, tt.recipient.Who, tt.recipient.Email = notification.Customer, "1", "customer", "ada@example.com"
-			setup := notification.EventSetup{Event: notification.Event{ID: "evt-1"}, Routing: []notification.Routing{tt.route}, Supported: map[notification.Channel][]notification.UserType{notification.Email: {notification.Customer}}}
+			tt.recipient.UserType, tt.recipient.UserID, tt.recipient.Who, tt.recipient.Email = notification.Customer, "1", "customer",
+				"ada@example.com"
+			setup := notification.EventSetup{
+				Event: notification.Event{ID: "evt-1"}, Routing: []notification.Routing{tt.route},
+				Supported: map[notification.Channel][]notification.UserType{notification.Email: {notification.Customer}},
+			}
 
 			choice := setup.Decide(tt.recipient, now, notification.Used{})[0]
 

@@ -46,7 +46,8 @@ func TestProviderError(t *testing.T) {
 		{notification.ProviderError{Provider: "fcm", Class: notification.Busy, Status: 429}, "fcm is busy: 429"},
 		{notification.ProviderError{Provider: "slack", Class: notification.Account, Status: 403}, "slack rejected our account: 403"},
 		{notification.ProviderError{Provider: "twilio", Class: notification.Ambiguous, Code: "timeout"}, "twilio gave no clear answer: timeout"},
-		{notification.ProviderError{Provider: "slack", Class: notification.Refused, Unasked: true, Code: "invalid webhook"}, "slack was not asked: invalid webhook"},
+		{notification.ProviderError{Provider: "slack", Class: notification.Refused, Unasked: true, Code: "invalid webhook"},
+			"slack was not asked: invalid webhook"},
 		{notification.ProviderError{Provider: "rabbitmq", Class: notification.Ambiguous}, "rabbitmq gave no clear answer"},
 	}
 	for _, tt := range tests {

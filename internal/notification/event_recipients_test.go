@@ -20,11 +20,15 @@ func TestTargetsByAggregate(t *testing.T) {
 		problem       string
 	}{
 		{aggregate: "RESTAURANT", id: "7", want: notification.Target{Entity: notification.Entity{Type: "RESTAURANT", ID: "7"}}},
-		{aggregate: "AGENCY", id: "7", want: notification.Target{Entity: notification.Entity{Type: "AGENCY", ID: "7"}, Roles: []string{"AGENT", "MANAGER"}}},
-		{aggregate: "CUSTOMER", id: "7", want: notification.Target{UserType: notification.Customer, Entity: notification.Entity{Type: "CUSTOMER", ID: "7"}}},
-		{aggregate: "ADMIN", id: "7", want: notification.Target{UserType: notification.Admin, Entity: notification.Entity{Type: "ADMIN", ID: "0"}}},
+		{aggregate: "AGENCY", id: "7",
+			want: notification.Target{Entity: notification.Entity{Type: "AGENCY", ID: "7"}, Roles: []string{"AGENT", "MANAGER"}}},
+		{aggregate: "CUSTOMER", id: "7",
+			want: notification.Target{UserType: notification.Customer, Entity: notification.Entity{Type: "CUSTOMER", ID: "7"}}},
+		{aggregate: "ADMIN", id: "7",
+			want: notification.Target{UserType: notification.Admin, Entity: notification.Entity{Type: "ADMIN", ID: "0"}}},
 		{aggregate: "BROADCAST", id: "7", want: notification.Target{Entity: notification.Entity{Type: "BROADCAST", ID: "0"}}},
-		{aggregate: "RESERVATION", id: "7", problem: "aggregate type RESERVATION has no default recipients, and event type T has no rows in event_type_recipients"},
+		{aggregate: "RESERVATION", id: "7",
+			problem: "aggregate type RESERVATION has no default recipients, and event type T has no rows in event_type_recipients"},
 		{aggregate: "RESTAURANT", problem: "aggregate_id is empty"},
 		{aggregate: "CUSTOMER", id: strings.Repeat("4", 65), problem: "aggregate_id is longer than 64 bytes"},
 	}
@@ -53,7 +57,8 @@ func TestTargetsPath(t *testing.T) {
 		{name: "text", path: "restaurantId", payload: `{"restaurantId": "r-5"}`, want: "r-5"},
 		{name: "zero", path: "restaurantId", payload: `{"restaurantId": 0}`, want: "0"},
 		{name: "more digits than a float has", path: "restaurantId", payload: `{"restaurantId": 9007199254740993}`, want: "9007199254740993"},
-		{name: "more digits than an integer has", path: "restaurantId", payload: `{"restaurantId": 123456789012345678901234567890}`, want: "123456789012345678901234567890"},
+		{name: "more digits than an integer has", path: "restaurantId", payload: `{"restaurantId": 123456789012345678901234567890}`,
+			want: "123456789012345678901234567890"},
 		{name: "64 digits", path: "restaurantId", payload: `{"restaurantId": ` + long + `}`, want: long},
 		{name: "whole, with a point", path: "restaurantId", payload: `{"restaurantId": 5.0}`, want: "5"},
 		{name: "whole, with an exponent", path: "restaurantId", payload: `{"restaurantId": 1.5e3}`, want: "1500"},
@@ -115,15 +120,21 @@ func TestTargetsFirstPathWithAValue(t *testing.T) {
 	}{
 		{name: "the first", path: all, aggregateType: "RESTAURANT", payload: `{"restaurantId": 5, "restaurant_id": 6}`, want: "5"},
 		{name: "the second", path: all, aggregateType: "RESTAURANT", payload: `{"restaurant_id": 6}`, want: "6"},
-		{name: "another order of paths", path: "restaurant_id,restaurantId", aggregateType: "RESTAURANT", payload: `{"restaurantId": 5, "restaurant_id": 6}`, want: "6"},
-		{name: "null counts as missing", path: all, aggregateType: "RESERVATION", payload: `{"restaurantId": null, "restaurant_id": 6}`, want: "6"},
+		{name: "another order of paths", path: "restaurant_id,restaurantId", aggregateType: "RESTAURANT",
+			payload: `{"restaurantId": 5, "restaurant_id": 6}`, want: "6"},
+		{name: "null counts as missing", path: all, aggregateType: "RESERVATION", payload: `{"restaurantId": null, "restaurant_id": 6}`,
+			want: "6"},
 		{name: "the aggregate", path: all, aggregateType: "RESTAURANT", payload: `{}`, want: "7"},
 		{name: "the aggregate alone", path: "@aggregate", aggregateType: "RESTAURANT", payload: `{"@aggregate": 9}`, want: "7"},
 		{name: "the aggregate first", path: "@aggregate,restaurantId", aggregateType: "RESTAURANT", payload: `{"restaurantId": 5}`, want: "7"},
-		{name: "an aggregate of another type", path: "@aggregate,restaurantId", aggregateType: "RESERVATION", payload: `{"restaurantId": 5}`, want: "5"},
-		{name: "none of the paths", path: all, aggregateType: "RESERVATION", payload: `{"restaurant": 5}`, problem: "the event has none of restaurantId, restaurant_id, @aggregate for RESTAURANT"},
-		{name: "only an aggregate of another type", path: "@aggregate", aggregateType: "RESERVATION", payload: `{}`, problem: "the aggregate is not of type RESTAURANT"},
-		{name: "the value at the path is too long", path: "long,restaurantId", aggregateType: "RESTAURANT", payload: `{"long": "` + strings.Repeat("x", 65) + `", "restaurantId": 5}`, problem: "long is longer than 64 bytes"},
+		{name: "an aggregate of another type", path: "@aggregate,restaurantId", aggregateType: "RESERVATION", payload: `{"restaurantId": 5}`,
+			want: "5"},
+		{name: "none of the paths", path: all, aggregateType: "RESERVATION", payload: `{"restaurant": 5}`,
+			problem: "the event has none of restaurantId, restaurant_id, @aggregate for RESTAURANT"},
+		{name: "only an aggregate of another type", path: "@aggregate", aggregateType: "RESERVATION", payload: `{}`,
+			problem: "the aggregate is not of type RESTAURANT"},
+		{name: "the value at the path is too long", path: "long,restaurantId", aggregateType: "RESTAURANT",
+			payload: `{"long": "` + strings.Repeat("x", 65) + `", "restaurantId": 5}`, problem: "long is longer than 64 bytes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -142,7 +153,9 @@ func TestTargetsByRules(t *testing.T) {
 		AggregateType: "RESERVATION",
 		Payload:       json.RawMessage(`{"restaurantId": 5, "customer": {"id": 42}, "long": "` + strings.Repeat("x", 65) + `"}`),
 	}
-	managers := notification.EventRecipients{UserType: notification.RestaurantUser, EntityType: "RESTAURANT", EntityIDPath: "restaurantId", Roles: []string{"MANAGER"}}
+	managers := notification.EventRecipients{
+		UserType: notification.RestaurantUser, EntityType: "RESTAURANT", EntityIDPath: "restaurantId", Roles: []string{"MANAGER"},
+	}
 	anyRole, noRole := managers, managers
 	anyRole.Roles, noRole.Roles = nil, []string{}
 	rules := []notification.EventRecipients{

@@ -34,7 +34,10 @@ func (s EventSetup) Facts(recipient Recipient, channel Channel, now time.Time, u
 }
 
 func (s EventSetup) facts(recipient Recipient, route Routing, now time.Time, used Used) Facts {
-	f := Facts{Now: now, Recipient: recipient, Routing: route, Served: s.Supported[route.Channel], Preference: recipient.Preference(route.Channel), Category: s.Category}
+	f := Facts{
+		Now: now, Recipient: recipient, Routing: route, Served: s.Supported[route.Channel], Preference: recipient.Preference(route.Channel),
+		Category: s.Category,
+	}
 	f.Settings = s.settingsOf(recipient.SettingsOf(), route.Channel)
 	f.Setting = Setting{Entity: recipient.SettingsOf(), Channel: route.Channel, Enabled: true}
 	if len(f.Settings) > 0 {

@@ -18,7 +18,9 @@ func TestNotNamed(t *testing.T) {
 	}
 	admins := notification.Entity{Type: notification.EntityAdmin, ID: "0"}
 	everybody := notification.Entity{Type: notification.EntityBroadcast, ID: "0"}
-	memberships := []notification.Membership{{restaurant5, "CHEF", true}, {restaurant5, "WAITER", true}, {restaurant5, "OWNER", false}, {agency10, "AGENT", false}}
+	memberships := []notification.Membership{
+		{restaurant5, "CHEF", true}, {restaurant5, "WAITER", true}, {restaurant5, "OWNER", false}, {agency10, "AGENT", false},
+	}
 	tests := []struct {
 		name     string
 		userType notification.UserType
@@ -27,29 +29,39 @@ func TestNotNamed(t *testing.T) {
 		reasons  []string
 	}{
 		{name: "a member", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: restaurant5}}},
-		{name: "a member in a role", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: restaurant5, Roles: []string{"MANAGER", "CHEF"}}}},
-		{name: "a member in another of their roles", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: restaurant5, Roles: []string{"WAITER"}}}},
-		{name: "a member in another role", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: restaurant5, Roles: []string{"MANAGER"}}},
+		{name: "a member in a role", userType: notification.RestaurantUser, userID: "10",
+			targets: []notification.Target{{Entity: restaurant5, Roles: []string{"MANAGER", "CHEF"}}}},
+		{name: "a member in another of their roles", userType: notification.RestaurantUser, userID: "10",
+			targets: []notification.Target{{Entity: restaurant5, Roles: []string{"WAITER"}}}},
+		{name: "a member in another role", userType: notification.RestaurantUser, userID: "10",
+			targets: []notification.Target{{Entity: restaurant5, Roles: []string{"MANAGER"}}},
 			reasons: []string{"RESTAURANT/5: only the roles MANAGER are told, and theirs is CHEF, WAITER"}},
-		{name: "a member in a role that is not active", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: restaurant5, Roles: []string{"OWNER"}}},
+		{name: "a member in a role that is not active", userType: notification.RestaurantUser, userID: "10",
+			targets: []notification.Target{{Entity: restaurant5, Roles: []string{"OWNER"}}},
 			reasons: []string{"RESTAURANT/5: only the roles OWNER are told, and theirs is CHEF, WAITER"}},
-		{name: "a member of another type", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: restaurant5, UserType: notification.AgencyUser}},
+		{name: "a member of another type", userType: notification.RestaurantUser, userID: "10",
+			targets: []notification.Target{{Entity: restaurant5, UserType: notification.AgencyUser}},
 			reasons: []string{"RESTAURANT/5: only recipients of type AGENCY_USER are told"}},
 		{name: "no longer a member", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: agency10}},
 			reasons: []string{"their membership of AGENCY/10 is not active"}},
-		{name: "not a member", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: notification.Entity{Type: "RESTAURANT", ID: "6"}}},
+		{name: "not a member", userType: notification.RestaurantUser, userID: "10",
+			targets: []notification.Target{{Entity: notification.Entity{Type: "RESTAURANT", ID: "6"}}},
 			reasons: []string{"they are not a member of RESTAURANT/6"}},
 		{name: "the customer", userType: notification.Customer, userID: "42", targets: []notification.Target{{Entity: customer("42")}}},
 		{name: "another customer", userType: notification.Customer, userID: "42", targets: []notification.Target{{Entity: customer("43")}},
 			reasons: []string{"it concerns CUSTOMER/43"}},
 		{name: "an admin", userType: notification.Admin, userID: "1", targets: []notification.Target{{Entity: admins}}},
-		{name: "not an admin", userType: notification.Customer, userID: "1", targets: []notification.Target{{Entity: admins}}, reasons: []string{"only admins are told"}},
+		{name: "not an admin", userType: notification.Customer, userID: "1", targets: []notification.Target{{Entity: admins}},
+			reasons: []string{"only admins are told"}},
 		{name: "everybody", userType: notification.Guest, userID: "90", targets: []notification.Target{{Entity: everybody}}},
-		{name: "a later target names them", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: customer("10")}, {Entity: restaurant5}, {Entity: everybody}}},
+		{name: "a later target names them", userType: notification.RestaurantUser, userID: "10",
+			targets: []notification.Target{{Entity: customer("10")}, {Entity: restaurant5}, {Entity: everybody}}},
 		{name: "no targets", userType: notification.Guest, userID: "90", reasons: []string{"the event names nobody"}},
 	}
 	for _, tt := range tests {
-		entry := notification.DirectoryEntry{Recipient: notification.Recipient{UserType: tt.userType, UserID: tt.userID}, Memberships: memberships}
+		entry := notification.DirectoryEntry{
+			Recipient: notification.Recipient{UserType: tt.userType, UserID: tt.userID}, Memberships: memberships,
+		}
 		require.Equal(t, tt.reasons, notification.NotNamed(tt.targets, entry), tt.name)
 	}
 }

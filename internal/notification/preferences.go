@@ -10,10 +10,13 @@ import (
 
 // Preferences are a recipient's choices, as the recipient sees and changes them.
 type Preferences struct {
-	Timezone   string               `json:"timezone"`            // IANA; when stored, empty keeps the present value
-	DigestAt   *string              `json:"digest_at,omitempty"` // 08:00, in their zone; empty: as each event type says; nil when read: no digest has a time; nil when stored: keeps its value
-	Channels   []ChannelPreference  `json:"channels"`            // the channels that may serve the recipient; when stored, missing channels keep their values
-	Categories []CategoryPreference `json:"categories"`          // of event types that may reach the recipient; when stored, missing categories keep their values
+	Timezone string `json:"timezone"` // IANA; when stored, empty keeps the present value
+	// 08:00, in their zone; empty: as each event type says; nil when read: no digest has a time; nil when stored: keeps its value
+	DigestAt *string `json:"digest_at,omitempty"`
+	// the channels that may serve the recipient; when stored, missing channels keep their values
+	Channels []ChannelPreference `json:"channels"`
+	// of event types that may reach the recipient; when stored, missing categories keep their values
+	Categories []CategoryPreference `json:"categories"`
 
 	// AsOf is when the preferences were read. When stored, channels and categories that changed
 	// after this time keep their values; nil: the new values are chosen now.
@@ -22,9 +25,10 @@ type Preferences struct {
 
 // ChannelPreference is a recipient's choice for one channel.
 type ChannelPreference struct {
-	Channel    Channel               `json:"channel"`
-	Enabled    *bool                 `json:"enabled,omitempty"`     // never nil when read; when stored, nil keeps its value
-	Mandatory  bool                  `json:"mandatory"`             // everything over it is mandatory, so it cannot be switched off; ignored when stored
+	Channel Channel `json:"channel"`
+	Enabled *bool   `json:"enabled,omitempty"` // never nil when read; when stored, nil keeps its value
+	// everything over it is mandatory, so it cannot be switched off; ignored when stored
+	Mandatory  bool                  `json:"mandatory"`
 	QuietHours *QuietHoursPreference `json:"quiet_hours,omitempty"` // nil: the channel is never quieted; when stored: keeps its value
 }
 
@@ -53,7 +57,8 @@ func (p Preferences) Touched(current Preferences) Preferences {
 	categories := p.Categories
 	p.Categories = nil
 	for _, g := range categories {
-		g.Channels = slices.DeleteFunc(slices.Clone(g.Channels), func(c CategoryChannel) bool { return current.isMandatory(g.Category, c.Channel) })
+		g.Channels = slices.DeleteFunc(slices.Clone(g.Channels),
+			func(c CategoryChannel) bool { return current.isMandatory(g.Category, c.Channel) })
 		p.Categories = append(p.Categories, g)
 	}
 	return p
@@ -82,7 +87,9 @@ func (e *PreferenceError) Error() string { return strings.Join(e.Problems, "; ")
 
 // UnknownZone is the error for an unknown time zone.
 func UnknownZone(timezone string) *PreferenceError {
-	return &PreferenceError{[]string{fmt.Sprintf("the time zone %.60q is unknown: use a name of the IANA database, such as Europe/Rome", timezone)}}
+	return &PreferenceError{
+		[]string{fmt.Sprintf("the time zone %.60q is unknown: use a name of the IANA database, such as Europe/Rome", timezone)},
+	}
 }
 
 // Check returns a [PreferenceError] for the preferences that cannot replace the current ones.
@@ -205,7 +212,8 @@ func (p CategoryPreference) problems(current []CategoryPreference, seen map[stri
 			problems = append(problems, fmt.Sprintf("%s does not come over %.20q", p.Category, string(wanted.Channel)))
 			continue
 		}
-		problems = append(problems, switchProblems(name, wanted.Enabled, current[i].Channels[j].Mandatory, mandatoryCategory(p.Category, wanted.Channel), seen)...)
+		problems = append(problems,
+			switchProblems(name, wanted.Enabled, current[i].Channels[j].Mandatory, mandatoryCategory(p.Category, wanted.Channel), seen)...)
 	}
 	return problems
 }

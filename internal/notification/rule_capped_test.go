@@ -60,7 +60,9 @@ func TestRoom(t *testing.T) {
 		}
 		var counted []notification.CountedMessage
 		for range random.IntN(10) {
-			counted = append(counted, notification.CountedMessage{Category: []string{"", "offers"}[random.IntN(2)], At: noon.Add(time.Duration(random.IntN(40)-20) * time.Second)})
+			counted = append(counted, notification.CountedMessage{
+				Category: []string{"", "offers"}[random.IntN(2)], At: noon.Add(time.Duration(random.IntN(40)-20) * time.Second),
+			})
 		}
 		category := []string{"", "offers", "news"}[random.IntN(3)]
 		fits := func(at time.Time) func(notification.Cap) bool {
@@ -107,11 +109,15 @@ func TestCapped(t *testing.T) {
 		finds     string
 	}{
 		{name: "no cap", counted: sent, want: notification.DecisionSelected, finds: "none"},
-		{name: "full", caps: notification.Caps{cap3}, counted: sent, want: notification.DecisionCapped, finds: "at most 1 in 1h0m0s: there is no room"},
-		{name: "mandatory", caps: notification.Caps{cap3}, counted: sent, mandatory: true, want: notification.DecisionSelected, finds: "mandatory"},
-		{name: "full, with DEFER", caps: notification.Caps{defers}, counted: sent, want: notification.DecisionSelected, finds: "there is room at 12:59"},
+		{name: "full", caps: notification.Caps{cap3}, counted: sent, want: notification.DecisionCapped,
+			finds: "at most 1 in 1h0m0s: there is no room"},
+		{name: "mandatory", caps: notification.Caps{cap3}, counted: sent, mandatory: true, want: notification.DecisionSelected,
+			finds: "mandatory"},
+		{name: "full, with DEFER", caps: notification.Caps{defers}, counted: sent, want: notification.DecisionSelected,
+			finds: "there is room at 12:59"},
 		{name: "a cap of another channel", caps: notification.Caps{other}, counted: sent, want: notification.DecisionSelected, finds: "none"},
-		{name: "only this delivery counted", caps: notification.Caps{cap3}, counted: own, want: notification.DecisionSelected, finds: "there is room"},
+		{name: "only this delivery counted", caps: notification.Caps{cap3}, counted: own, want: notification.DecisionSelected,
+			finds: "there is room"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -33,7 +33,8 @@ func (f Facts) expiryText() string {
 func (e Event) expiresAt(route Routing) time.Time {
 	at := e.ExpiresAt
 	if route.ExpiresAfter > 0 && !e.CreatedAt.IsZero() {
-		if after := e.CreatedAt.Add(route.ExpiresAfter); after.UTC().Year() <= 9999 && (at.IsZero() || after.Before(at)) { // JSON cannot write a later year
+		// JSON cannot write a later year
+		if after := e.CreatedAt.Add(route.ExpiresAfter); after.UTC().Year() <= 9999 && (at.IsZero() || after.Before(at)) {
 			at = after
 		}
 	}

@@ -48,7 +48,10 @@ func TestExpired(t *testing.T) {
 				require.Equal(t, tt.expires, choice.ExpiresAt)
 			}
 			for _, ordered := range []bool{false, true} {
-				check := notification.AttemptCheck{Known: true, Active: true, Member: true, Channel: notification.Email, Setup: setup, Recipient: recipient, ExpiresAt: tt.expires, Ordered: ordered}
+				check := notification.AttemptCheck{
+					Known: true, Active: true, Member: true, Channel: notification.Email, Setup: setup, Recipient: recipient, ExpiresAt: tt.expires,
+					Ordered: ordered,
+				}
 				require.Equal(t, tt.want == expired, check.Judge(noon).Dropped == string(expired), "an attempt decides the same")
 			}
 		})

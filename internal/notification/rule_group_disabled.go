@@ -21,7 +21,8 @@ var groupDisabled = rule{
 		case len(f.Settings) == 0:
 			return fmt.Sprintf("%s has no row: on", f.Setting.Entity)
 		case len(f.Settings) > 1:
-			return fmt.Sprintf("%s for this event type: %s; this replaces its row for every event type (%s)", f.Setting.Entity, onOff(f.Setting.Enabled), f.Settings[1].text(f.Recipient.Timezone))
+			return fmt.Sprintf("%s for this event type: %s; this replaces its row for every event type (%s)", f.Setting.Entity,
+				onOff(f.Setting.Enabled), f.Settings[1].text(f.Recipient.Timezone))
 		case f.Setting.EventSpecific:
 			return fmt.Sprintf("%s for this event type: %s", f.Setting.Entity, onOff(f.Setting.Enabled))
 		default:

@@ -14,8 +14,9 @@ var inQuietHours = rule{
 	decision: DecisionQuietHours,
 	applies:  func(f Facts) bool { return f.Silence.Quiet && !f.Routing.defers(f.Silence) },
 	meaning:  "they or their entity had quiet hours, in which this event type is dropped",
-	remedy:   "set quiet_hours_action (event_type_channel_routing) to DEFER: it then waits for their end, at most 48 hours; or to IGNORE, for codes and alarms: it is then sent at any hour",
-	subject:  "quiet hours",
+	remedy: "set quiet_hours_action (event_type_channel_routing) to DEFER: it then waits for their end, at most 48 hours; or to IGNORE, " +
+		"for codes and alarms: it is then sent at any hour",
+	subject: "quiet hours",
 	fact: func(f Facts) string {
 		text := f.OwnQuietHours()
 		if f.Setting.QuietHours != nil && f.Routing.Channel.Quieted() {

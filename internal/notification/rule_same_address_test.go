@@ -41,7 +41,9 @@ func TestSameAddress(t *testing.T) {
 			second.AddressHashes = map[notification.Channel]string{notification.Slack: tt.hash}
 			if tt.throttled {
 				setup.Routing[0].ThrottleWindow = time.Hour
-				first.Throttles = []notification.Throttle{{ThrottleKey: notification.ThrottleKey{Channel: notification.Slack}, DeliveryID: "evt-0-staff1-SLACK", At: noon}}
+				first.Throttles = []notification.Throttle{
+					{ThrottleKey: notification.ThrottleKey{Channel: notification.Slack}, DeliveryID: "evt-0-staff1-SLACK", At: noon},
+				}
 			}
 			for range 2 { // a repeat decides the same
 				setup.Decide(first, noon, notification.Used{})

@@ -15,8 +15,9 @@ var suppressed = rule{
 	decision: DecisionSuppressed,
 	applies:  func(f Facts) bool { return len(f.suppressions()) > 0 },
 	meaning:  "their address for {channel} was suppressed: it did not work, or its owner had said no",
-	remedy:   "enter another address (recipient); or, if this one works again and its owner agrees, run starter suppression remove --channel {channel}",
-	subject:  "suppression",
+	remedy: "enter another address (recipient); or, if this one works again and its owner agrees, run starter suppression remove " +
+		"--channel {channel}",
+	subject: "suppression",
 	fact: func(f Facts) string {
 		var found []string
 		for _, s := range f.suppressions() {

@@ -25,7 +25,8 @@ var throttled = rule{
 		case last.DeliveryID == "":
 			return fmt.Sprintf("no other event within %s", f.Routing.ThrottleWindow)
 		default:
-			return fmt.Sprintf("%s was planned within %s, at %s", last.DeliveryID, f.Routing.ThrottleWindow, WallText(last.At, f.Now, f.Recipient.Timezone))
+			return fmt.Sprintf("%s was planned within %s, at %s", last.DeliveryID, f.Routing.ThrottleWindow,
+				WallText(last.At, f.Now, f.Recipient.Timezone))
 		}
 	},
 	settled: true, // a delivery that waits is the first of its window

@@ -15,7 +15,9 @@ func TestThrottled(t *testing.T) {
 
 	const throttled, selected = notification.DecisionThrottled, notification.DecisionSelected
 	last := func(key string, before time.Duration) notification.Throttle {
-		return notification.Throttle{ThrottleKey: notification.ThrottleKey{Channel: notification.Email, Key: key}, DeliveryID: "evt-0-staff1-EMAIL", At: noon.Add(-before)}
+		return notification.Throttle{
+			ThrottleKey: notification.ThrottleKey{Channel: notification.Email, Key: key}, DeliveryID: "evt-0-staff1-EMAIL", At: noon.Add(-before),
+		}
 	}
 	own := last("", time.Minute)
 	own.DeliveryID = "evt-1-staff1-EMAIL"
@@ -32,15 +34,20 @@ func TestThrottled(t *testing.T) {
 	}{
 		{name: "no window", last: []notification.Throttle{last("", 0)}, want: selected, finds: "none"},
 		{name: "the first", window: time.Hour, want: selected, finds: "no other event within 1h0m0s"},
-		{name: "within the window", window: time.Hour, last: []notification.Throttle{last("", time.Hour-1)}, want: throttled, finds: "evt-0-staff1-EMAIL was planned within 1h0m0s"},
+		{name: "within the window", window: time.Hour, last: []notification.Throttle{last("", time.Hour-1)}, want: throttled,
+			finds: "evt-0-staff1-EMAIL was planned within 1h0m0s"},
 		{name: "the window is over", window: time.Hour, last: []notification.Throttle{last("", time.Hour)}, want: selected},
-		{name: "planned after this reading of the clock", window: time.Hour, last: []notification.Throttle{last("", -time.Second)}, want: throttled},
+		{name: "planned after this reading of the clock", window: time.Hour, last: []notification.Throttle{last("", -time.Second)},
+			want: throttled},
 		{name: "this delivery, planned before", window: time.Hour, last: []notification.Throttle{own}, want: selected},
 		{name: "over another channel", window: time.Hour, last: []notification.Throttle{other}, want: selected},
 		{name: "another key", window: time.Hour, path: "sensor", last: []notification.Throttle{last("", time.Minute)}, want: selected},
-		{name: "the same key", window: time.Hour, path: "nowhere, sensor", last: []notification.Throttle{last("7902699be42c8a8e46fbbb4501726517", time.Minute)}, want: throttled},
-		{name: "no key in the payload", window: time.Hour, path: "nowhere", last: []notification.Throttle{last("", time.Minute)}, want: throttled},
-		{name: "within the window, with the channel off", window: time.Hour, last: []notification.Throttle{last("", time.Minute)}, off: true, want: notification.DecisionUserDisabled},
+		{name: "the same key", window: time.Hour, path: "nowhere, sensor",
+			last: []notification.Throttle{last("7902699be42c8a8e46fbbb4501726517", time.Minute)}, want: throttled},
+		{name: "no key in the payload", window: time.Hour, path: "nowhere", last: []notification.Throttle{last("", time.Minute)},
+			want: throttled},
+		{name: "within the window, with the channel off", window: time.Hour, last: []notification.Throttle{last("", time.Minute)}, off: true,
+			want: notification.DecisionUserDisabled},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,9 +12,11 @@ const DecisionUserDisabled Decision = "USER_DISABLED"
 var userDisabled = rule{
 	decision: DecisionUserDisabled,
 	applies:  func(f Facts) bool { return !f.Routing.Mandatory && (!f.Preference.Enabled || f.CategoryOff()) },
-	meaning:  "the recipient had switched {channel} off, for everything or for the category of this event type, and it is not mandatory for this event type",
-	remedy:   "let them switch it on (user_notification_preferences, user_category_preferences), or make it mandatory (event_type_channel_routing)",
-	subject:  "preference",
+	meaning: "the recipient had switched {channel} off, for everything or for the category of this event type, and it is not mandatory for " +
+		"this event type",
+	remedy: "let them switch it on (user_notification_preferences, user_category_preferences), or make it mandatory " +
+		"(event_type_channel_routing)",
+	subject: "preference",
 	fact: func(f Facts) string {
 		if !f.HasPreference() {
 			return "no row: on" + f.categoryText()
@@ -23,7 +25,8 @@ var userDisabled = rule{
 		if f.Preference.QuietHours != nil {
 			quiet = zonedHours{*f.Preference.QuietHours, zone(f.Recipient.Timezone)}.String()
 		}
-		return fmt.Sprintf("%s, quiet hours %s, priority %s", onOff(f.Preference.Enabled), quiet, cmp.Or(f.Preference.Priority, Normal)) + f.categoryText()
+		return fmt.Sprintf("%s, quiet hours %s, priority %s", onOff(f.Preference.Enabled), quiet, cmp.Or(f.Preference.Priority, Normal)) +
+			f.categoryText()
 	},
 }
 

@@ -105,7 +105,8 @@ func (d Decision) Meaning(channel Channel, userType UserType) string {
 // filled replaces the words in braces.
 func filled(text string, channel Channel, userType UserType) string {
 	return strings.NewReplacer(
-		"{channel}", string(channel), "{user type}", string(userType), "{no address}", channel.addressWord(false), "{enter an address}", channel.row().remedy,
+		"{channel}", string(channel), "{user type}", string(userType), "{no address}", channel.addressWord(false), "{enter an address}",
+		channel.row().remedy,
 	).Replace(text)
 }
 

@@ -78,9 +78,11 @@ func TestFindings(t *testing.T) {
 		finds  string
 	}{
 		{name: "the channel serves some", rule: notification.DecisionUnsupported, finds: "SMS may serve CUSTOMER, RESTAURANT_USER"},
-		{name: "the channel serves nobody", change: func(s *notification.EventSetup, _ *notification.Recipient) { s.Supported = nil }, rule: notification.DecisionUnsupported, finds: "SMS may serve nobody"},
+		{name: "the channel serves nobody", change: func(s *notification.EventSetup, _ *notification.Recipient) { s.Supported = nil },
+			rule: notification.DecisionUnsupported, finds: "SMS may serve nobody"},
 		{name: "no preference", rule: notification.DecisionUserDisabled, finds: "no row: on; the category offers: on"},
-		{name: "a preference", change: preference(notification.Preference{QuietHours: &night, Priority: notification.High}), rule: notification.DecisionUserDisabled, finds: "off, quiet hours 22:00-07:00 UTC, priority HIGH; the category offers: on"},
+		{name: "a preference", change: preference(notification.Preference{QuietHours: &night, Priority: notification.High}),
+			rule: notification.DecisionUserDisabled, finds: "off, quiet hours 22:00-07:00 UTC, priority HIGH; the category offers: on"},
 		{name: "a category that is off", change: func(_ *notification.EventSetup, r *notification.Recipient) {
 			r.CategoriesOff = []notification.CategoryChannelKey{{Category: "offers", Channel: notification.SMS}}
 		}, rule: notification.DecisionUserDisabled, finds: "no row: on; the category offers: off"},
@@ -88,37 +90,50 @@ func TestFindings(t *testing.T) {
 			s.Category, r.CategoriesOff = "", []notification.CategoryChannelKey{{Channel: notification.SMS}}
 		}, rule: notification.DecisionUserDisabled, finds: "no row: on"},
 		{name: "no setting", rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 has no row: on"},
-		{name: "a setting for every type", change: group(func(*notification.Setting) {}), rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for every event type: on"},
-		{name: "a setting for the type", change: group(func(s *notification.Setting) { s.EventSpecific, s.Enabled = true, false }), rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for this event type: off"},
+		{name: "a setting for every type", change: group(func(*notification.Setting) {}), rule: notification.DecisionGroupDisabled,
+			finds: "RESTAURANT/5 for every event type: on"},
+		{name: "a setting for the type", change: group(func(s *notification.Setting) { s.EventSpecific, s.Enabled = true, false }),
+			rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for this event type: off"},
 		{name: "two settings", change: func(s *notification.EventSetup, r *notification.Recipient) {
 			group(func(row *notification.Setting) {
 				row.AllowedRoles, row.MaxRecipients, row.QuietHours, row.QuietTimezone = []string{"CHEF"}, &one, &night, "Europe/Rome"
 			})(s, r)
 			group(func(row *notification.Setting) { row.EventSpecific = true })(s, r)
-		}, rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for this event type: on; this replaces its row for every event type (on, only the roles CHEF, at most 1 recipients, quiet hours 22:00-07:00 Europe/Rome)"},
-		{name: "an unknown entity", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.Entity = notification.Entity{} }, rule: notification.DecisionGroupDisabled, finds: "the entity is unknown, and so are its settings"},
+		}, rule: notification.DecisionGroupDisabled,
+			finds: "RESTAURANT/5 for this event type: on; this replaces its row for every event type (on, only the roles CHEF, at most 1 " +
+				"recipients, quiet hours 22:00-07:00 Europe/Rome)"},
+		{name: "an unknown entity", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.Entity = notification.Entity{} },
+			rule: notification.DecisionGroupDisabled, finds: "the entity is unknown, and so are its settings"},
 		{name: "any role", rule: notification.DecisionRoleRestricted, finds: "any role is allowed"},
-		{name: "some roles", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{"MANAGER", "CHEF"} }), rule: notification.DecisionRoleRestricted, finds: "only the roles MANAGER, CHEF are allowed, and theirs is WAITER"},
-		{name: "no role", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{} }), rule: notification.DecisionRoleRestricted, finds: "only the roles none are allowed, and theirs is WAITER"},
+		{name: "some roles", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{"MANAGER", "CHEF"} }),
+			rule: notification.DecisionRoleRestricted, finds: "only the roles MANAGER, CHEF are allowed, and theirs is WAITER"},
+		{name: "no role", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{} }),
+			rule: notification.DecisionRoleRestricted, finds: "only the roles none are allowed, and theirs is WAITER"},
 		{name: "roles of the routing", change: func(s *notification.EventSetup, r *notification.Recipient) {
 			s.Routing[0].Roles = []string{"MANAGER"}
 			group(func(s *notification.Setting) { s.AllowedRoles = []string{"WAITER"} })(s, r)
-		}, rule: notification.DecisionRoleRestricted, finds: "for this event type only the roles MANAGER, and by the entity only WAITER are allowed, and theirs is WAITER"},
+		}, rule: notification.DecisionRoleRestricted,
+			finds: "for this event type only the roles MANAGER, and by the entity only WAITER are allowed, and theirs is WAITER"},
 		{name: "no due time", rule: notification.DecisionSkipped, finds: "no due time"},
 		{name: "no quiet hours", rule: notification.DecisionQuietHours, finds: "none"},
 		{name: "quiet hours of both", change: func(s *notification.EventSetup, r *notification.Recipient) {
 			preference(notification.Preference{QuietHours: &night})(s, r)
 			group(func(row *notification.Setting) { row.QuietHours, row.QuietTimezone = &night, "Europe/Rome" })(s, r)
-		}, rule: notification.DecisionQuietHours, finds: "22:00-07:00 UTC, it is 12:00 UTC now, not quiet; of their entity 22:00-07:00 Europe/Rome, it is 14:00 Europe/Rome now, not quiet"},
+		}, rule: notification.DecisionQuietHours,
+			finds: "22:00-07:00 UTC, it is 12:00 UTC now, not quiet; of their entity 22:00-07:00 Europe/Rome, it is 14:00 Europe/Rome now, not " +
+				"quiet"},
 		{name: "quiet hours that do not matter yet", change: func(s *notification.EventSetup, r *notification.Recipient) {
 			day := hours("09:00", "17:00")
 			preference(notification.Preference{QuietHours: &day})(s, r)
 			s.Routing[0].Due = noon.Add(time.Hour)
-		}, rule: notification.DecisionQuietHours, finds: "09:00-17:00 UTC, it is 12:00 UTC now, quiet until 17:00 UTC; they are checked when the delivery is due"},
+		}, rule: notification.DecisionQuietHours,
+			finds: "09:00-17:00 UTC, it is 12:00 UTC now, quiet until 17:00 UTC; they are checked when the delivery is due"},
 		{name: "any number", rule: notification.DecisionMaxRecipients, finds: "any number is allowed"},
-		{name: "a number", change: group(func(s *notification.Setting) { s.MaxRecipients = &one }), rule: notification.DecisionMaxRecipients, finds: "at most 1 are allowed, and 0 come before them"},
+		{name: "a number", change: group(func(s *notification.Setting) { s.MaxRecipients = &one }), rule: notification.DecisionMaxRecipients,
+			finds: "at most 1 are allowed, and 0 come before them"},
 		{name: "an address", rule: notification.DecisionNoAddress, finds: "a phone number"},
-		{name: "no address", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.Phone = "" }, rule: notification.DecisionNoAddress, finds: "no phone number"},
+		{name: "no address", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.Phone = "" },
+			rule: notification.DecisionNoAddress, finds: "no phone number"},
 		{name: "nothing is suppressed", change: func(_ *notification.EventSetup, r *notification.Recipient) {
 			r.Suppressions = []notification.Suppression{{Channel: notification.Email, Reason: notification.SuppressedBounce}}
 		}, rule: notification.DecisionSuppressed, finds: "their address is not suppressed"},
@@ -127,7 +142,8 @@ func TestFindings(t *testing.T) {
 				{Channel: notification.SMS, Reason: notification.SuppressedInvalid, Since: noon, Detail: "twilio refused: 400 21614"},
 				{Channel: notification.SMS, Reason: notification.SuppressedOptOut, Since: noon.Add(time.Hour)},
 			}
-		}, rule: notification.DecisionSuppressed, finds: "INVALID since 2026-06-01 12:00 UTC: twilio refused: 400 21614; OPT_OUT since 2026-06-01 13:00 UTC"},
+		}, rule: notification.DecisionSuppressed,
+			finds: "INVALID since 2026-06-01 12:00 UTC: twilio refused: 400 21614; OPT_OUT since 2026-06-01 13:00 UTC"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,5 +164,6 @@ func TestFindings(t *testing.T) {
 	uncounted := notification.Facts{Setting: notification.Setting{MaxRecipients: &one}, Uncounted: true}.Findings()
 	i := slices.IndexFunc(uncounted, func(f notification.Finding) bool { return f.Decision == notification.DecisionMaxRecipients })
 	require.Contains(t, uncounted[i].Fact, "not known")
-	require.Equal(t, "not needed: the channel uses the user id", notification.Facts{Routing: notification.Routing{Channel: notification.WebSocket}}.AddressWord())
+	require.Equal(t, "not needed: the channel uses the user id",
+		notification.Facts{Routing: notification.Routing{Channel: notification.WebSocket}}.AddressWord())
 }

@@ -29,7 +29,10 @@ func situations() []situation {
 	for _, channel := range notification.Channels() {
 		for bits := range 1 << switches {
 			on := func(n int) bool { return bits&(1<<n) != 0 }
-			all = append(all, situation{channel: channel, supported: on(0), mandatory: on(1), userOff: on(2), groupOff: on(3), restricted: on(4), quiet: on(5), deferred: on(6), full: on(7), noAddress: on(8), categoryOff: on(9), suppressed: on(10), expired: on(11)})
+			all = append(all, situation{
+				channel: channel, supported: on(0), mandatory: on(1), userOff: on(2), groupOff: on(3), restricted: on(4), quiet: on(5), deferred: on(6),
+				full: on(7), noAddress: on(8), categoryOff: on(9), suppressed: on(10), expired: on(11),
+			})
 		}
 	}
 	return all
@@ -104,7 +107,8 @@ func (s situation) recipient() notification.Recipient {
 	}
 	recipient.Suppressions = []notification.Suppression{{Channel: "FAX", Reason: notification.SuppressedBounce}}
 	if s.suppressed {
-		recipient.Suppressions = append(recipient.Suppressions, notification.Suppression{Channel: s.channel, Reason: notification.SuppressedOptOut, Since: noon})
+		recipient.Suppressions = append(recipient.Suppressions,
+			notification.Suppression{Channel: s.channel, Reason: notification.SuppressedOptOut, Since: noon})
 	}
 	preference := notification.Preference{Channel: s.channel, Enabled: !s.userOff}
 	if s.quiet {
@@ -178,7 +182,8 @@ func TestDecideSendAfter(t *testing.T) {
 		{name: "delayed", strategy: notification.Delayed, delay: 10 * time.Minute, want: noon.Add(10 * time.Minute)},
 		{name: "delayed by nothing", strategy: notification.Delayed, want: never},
 		{name: "delayed, deferred for longer", strategy: notification.Delayed, delay: 10 * time.Minute, quiet: true, want: end},
-		{name: "delayed for longer than deferred", strategy: notification.Delayed, delay: 2 * time.Hour, quiet: true, want: noon.Add(2 * time.Hour)},
+		{name: "delayed for longer than deferred", strategy: notification.Delayed, delay: 2 * time.Hour, quiet: true,
+			want: noon.Add(2 * time.Hour)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -237,8 +242,10 @@ func TestDecideGroupQuietHours(t *testing.T) {
 		until    time.Time
 	}{
 		{name: "dropped", settings: []notification.Setting{everyType}, want: notification.DecisionQuietHours, until: time.Time{}},
-		{name: "deferred", settings: []notification.Setting{everyType}, deferred: true, want: notification.DecisionSelected, until: noon.Add(time.Hour)},
-		{name: "replaced by the event's own row", settings: []notification.Setting{everyType, ownType}, want: notification.DecisionSelected, until: time.Time{}},
+		{name: "deferred", settings: []notification.Setting{everyType}, deferred: true, want: notification.DecisionSelected,
+			until: noon.Add(time.Hour)},
+		{name: "replaced by the event's own row", settings: []notification.Setting{everyType, ownType}, want: notification.DecisionSelected,
+			until: time.Time{}},
 		{name: "another group's", settings: []notification.Setting{elsewhere}, want: notification.DecisionSelected, until: time.Time{}},
 	}
 	for _, tt := range tests {
@@ -349,6 +356,7 @@ var restaurant5 = notification.Entity{Type: "RESTAURANT", ID: "5"}
 func staff(id, role string) notification.Recipient {
 	return notification.Recipient{
 		UserType: notification.RestaurantUser, UserID: id, Roles: []string{role}, Entity: restaurant5,
-		Email: "staff@example.com", Phone: "+390612345678", SlackWebhookURL: "https://hooks.slack.com/services/T/B/x", WebhookURL: "https://example.com/hooks/x", HasDevice: true,
+		Email: "staff@example.com", Phone: "+390612345678", SlackWebhookURL: "https://hooks.slack.com/services/T/B/x",
+		WebhookURL: "https://example.com/hooks/x", HasDevice: true,
 	}
 }

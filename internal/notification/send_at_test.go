@@ -32,28 +32,34 @@ func TestReadPayload(t *testing.T) {
 		problem             string
 	}{
 		{name: "an offset", path: "startsAt", payload: `{"startsAt": "2026-11-23T09:30:00+01:00"}`, want: at},
-		{name: "UTC, with a fraction", path: "startsAt", payload: `{"startsAt": "2026-11-23T08:30:00.250Z"}`, want: at.Add(250 * time.Millisecond)},
+		{name: "UTC, with a fraction", path: "startsAt", payload: `{"startsAt": "2026-11-23T08:30:00.250Z"}`,
+			want: at.Add(250 * time.Millisecond)},
 		{name: "no seconds", path: "startsAt", payload: `{"startsAt": "2026-11-23T09:30+01:00"}`, want: at},
 		{name: "nested", path: "visit.starts_at", payload: `{"visit": {"starts_at": "2026-11-23T08:30:00Z"}}`, want: at},
-		{name: "the first path with a value", path: "movedTo, startsAt", payload: `{"movedTo": null, "startsAt": "2026-11-23T08:30:00Z"}`, want: at},
-		{name: "the latest time allowed", path: "startsAt", payload: `{"startsAt": "2036-05-29T12:00:00Z"}`, want: noon.Add(3650 * 24 * time.Hour)},
+		{name: "the first path with a value", path: "movedTo, startsAt", payload: `{"movedTo": null, "startsAt": "2026-11-23T08:30:00Z"}`,
+			want: at},
+		{name: "the latest time allowed", path: "startsAt", payload: `{"startsAt": "2036-05-29T12:00:00Z"}`,
+			want: noon.Add(3650 * 24 * time.Hour)},
 		{name: "past", path: "startsAt", payload: `{"startsAt": "1970-01-01T00:00:00Z"}`, want: time.Unix(0, 0)},
 
 		{name: "missing", path: "startsAt", payload: `{}`, problem: "send_at_path: startsAt is not in the payload"},
-		{name: "another spelling", path: "startsAt", payload: `{"starts_at": "2026-11-23T08:30:00Z"}`, problem: "send_at_path: startsAt is not in the payload"},
+		{name: "another spelling", path: "startsAt", payload: `{"starts_at": "2026-11-23T08:30:00Z"}`,
+			problem: "send_at_path: startsAt is not in the payload"},
 		{name: "empty", path: "startsAt", payload: `{"startsAt": ""}`, problem: "send_at_path: startsAt is not in the payload"},
 		{name: "none of several", path: "movedTo,startsAt", payload: `{}`, problem: "send_at_path: the payload has none of movedTo, startsAt"},
 		{name: "no zone", path: "startsAt", payload: `{"startsAt": "2026-11-23T09:30:00"}`, problem: malformed},
 		{name: "a date", path: "startsAt", payload: `{"startsAt": "2026-11-23"}`, problem: malformed},
 		{name: "Java's date", path: "startsAt", payload: `{"startsAt": "2026-11-23T08:30:00.000+0000"}`, want: at},
-		{name: "Java's offset without a colon", path: "startsAt", payload: `{"startsAt": "2026-11-23T14:00:00.5+0530"}`, want: at.Add(500 * time.Millisecond)},
+		{name: "Java's offset without a colon", path: "startsAt", payload: `{"startsAt": "2026-11-23T14:00:00.5+0530"}`,
+			want: at.Add(500 * time.Millisecond)},
 		{name: "Java's zone", path: "startsAt", payload: `{"startsAt": "2026-11-23T09:30:00+01:00[Europe/Rome]"}`, want: at},
 		{name: "Java's zone UTC", path: "startsAt", payload: `{"startsAt": "2026-11-23T08:30Z[UTC]"}`, want: at},
 		{name: "an offset beats its zone", path: "startsAt", payload: `{"startsAt": "2026-11-23T08:30:00+00:00[Europe/Rome]"}`, want: at},
 		{name: "an unknown zone after an offset", path: "startsAt", payload: `{"startsAt": "2026-11-23T09:30:00+01:00[Mars/Olympus]"}`, want: at},
 		{name: "a zone alone", path: "startsAt", payload: `{"startsAt": "2026-11-23T09:30:00[Europe/Rome]"}`, want: at},
 		{name: "Postgres", path: "startsAt", payload: `{"startsAt": "2026-11-23 09:30:00+01"}`, want: at},
-		{name: "Postgres, with a fraction", path: "startsAt", payload: `{"startsAt": "2026-11-23 14:15:00.123456+05:45"}`, want: at.Add(123456 * time.Microsecond)},
+		{name: "Postgres, with a fraction", path: "startsAt", payload: `{"startsAt": "2026-11-23 14:15:00.123456+05:45"}`,
+			want: at.Add(123456 * time.Microsecond)},
 		{name: "SQL Server", path: "startsAt", payload: `{"startsAt": "2026-11-23 09:30:00.0000000 +01:00"}`, want: at},
 		{name: "Python", path: "startsAt", payload: `{"startsAt": "2026-11-23 08:30:00.000000+00:00"}`, want: at},
 		{name: "Ruby", path: "startsAt", payload: `{"startsAt": "2026-11-23 08:30:00 UTC"}`, want: at},
@@ -92,8 +98,10 @@ func TestReadPayload(t *testing.T) {
 		{name: "no such day", path: "startsAt", payload: `{"startsAt": "2026-02-30T09:30:00Z"}`, problem: malformed},
 		{name: "Go's unset time", path: "startsAt", payload: `{"startsAt": "0001-01-01T00:00:00Z"}`, problem: malformed},
 		{name: "the first is malformed", path: "startsAt,at", payload: `{"startsAt": "soon", "at": "2026-11-23T08:30:00Z"}`, problem: malformed},
-		{name: "too far", path: "startsAt", payload: `{"startsAt": "2036-05-29T12:00:01Z"}`, problem: "send_at_path: startsAt is more than ten years ahead"},
-		{name: "the end of time", path: "startsAt", payload: `{"startsAt": "9999-12-31T23:59:59Z"}`, problem: "send_at_path: startsAt is more than ten years ahead"},
+		{name: "too far", path: "startsAt", payload: `{"startsAt": "2036-05-29T12:00:01Z"}`,
+			problem: "send_at_path: startsAt is more than ten years ahead"},
+		{name: "the end of time", path: "startsAt", payload: `{"startsAt": "9999-12-31T23:59:59Z"}`,
+			problem: "send_at_path: startsAt is more than ten years ahead"},
 		{name: "no payload", path: "startsAt", payload: ``, problem: "send_at_path: startsAt is not in the payload"},
 	}
 	for _, tt := range tests {
@@ -127,7 +135,8 @@ func TestDecideOwnTimes(t *testing.T) {
 		problem         bool
 		finds           string
 	}{
-		{name: "ahead", at: afterTomorrow, want: "SELECTED", until: due, finds: "1 day before startsAt, which is 2026-06-02 09:30 UTC: it waits until then"},
+		{name: "ahead", at: afterTomorrow, want: "SELECTED", until: due,
+			finds: "1 day before startsAt, which is 2026-06-02 09:30 UTC: it waits until then"},
 		{name: "ahead, and would be skipped", at: afterTomorrow, skip: true, want: "SELECTED", until: due},
 		{name: "ahead, and it is quiet now", at: afterTomorrow, quiet: true, want: "SELECTED", until: due},
 		{name: "ahead, and it would be deferred now", at: afterTomorrow, quiet: true, deferred: true, want: "SELECTED", until: due},
@@ -135,10 +144,12 @@ func TestDecideOwnTimes(t *testing.T) {
 		{name: "now", at: tomorrow, want: "SELECTED"},
 		{name: "past, and it is quiet", at: today, quiet: true, want: "QUIET_HOURS"},
 		{name: "past, and deferred", at: today, quiet: true, deferred: true, want: "SELECTED", until: noon.Add(time.Hour)},
-		{name: "past, and skipped", at: today, skip: true, want: "SKIPPED", finds: "1 day before startsAt, which was 2026-05-31 18:00 UTC: past, and skipped"},
+		{name: "past, and skipped", at: today, skip: true, want: "SKIPPED",
+			finds: "1 day before startsAt, which was 2026-05-31 18:00 UTC: past, and skipped"},
 		{name: "now, and skipped", at: tomorrow, skip: true, want: "SKIPPED"},
 		{name: "skipped, although it is quiet", at: today, skip: true, quiet: true, want: "SKIPPED"},
-		{name: "malformed", at: "soon", skip: true, want: "SELECTED", problem: true, finds: "1 day before startsAt, but send_at_path: startsAt is not a time with a zone, such as 2026-11-23T09:30:00+01:00: it fails"},
+		{name: "malformed", at: "soon", skip: true, want: "SELECTED", problem: true,
+			finds: "1 day before startsAt, but send_at_path: startsAt is not a time with a zone, such as 2026-11-23T09:30:00+01:00: it fails"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

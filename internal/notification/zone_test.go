@@ -58,11 +58,16 @@ func TestPresentZone(t *testing.T) {
 	t.Parallel()
 
 	for former, present := range map[string]string{
-		"Asia/Calcutta": "Asia/Kolkata", "Asia/Katmandu": "Asia/Kathmandu", "Asia/Rangoon": "Asia/Yangon", "Asia/Saigon": "Asia/Ho_Chi_Minh", "Europe/Kiev": "Europe/Kyiv",
-		"Atlantic/Faeroe": "Atlantic/Faroe", "America/Buenos_Aires": "America/Argentina/Buenos_Aires", "America/Indianapolis": "America/Indiana/Indianapolis", "America/Godthab": "America/Nuuk",
-		"Africa/Asmera": "Africa/Asmara", "Pacific/Truk": "Pacific/Chuuk", "Pacific/Ponape": "Pacific/Pohnpei", "Pacific/Enderbury": "Pacific/Kanton", "America/Coral_Harbour": "America/Atikokan",
-		"US/Pacific": "America/Los_Angeles", "GB": "Europe/London", "Iceland": "Atlantic/Reykjavik", "Zulu": "UTC", "Etc/UTC": "UTC", " Asia/Calcutta\n": "Asia/Kolkata",
-		"Europe/Oslo": "Europe/Oslo", "Europe/Stockholm": "Europe/Stockholm", "Africa/Accra": "Africa/Accra", "Europe/Rome": "Europe/Rome", "Etc/GMT-14": "Etc/GMT-14", "EST": "EST", "": "", "Mars/Olympus": "Mars/Olympus",
+		"Asia/Calcutta": "Asia/Kolkata", "Asia/Katmandu": "Asia/Kathmandu", "Asia/Rangoon": "Asia/Yangon", "Asia/Saigon": "Asia/Ho_Chi_Minh",
+		"Europe/Kiev":     "Europe/Kyiv",
+		"Atlantic/Faeroe": "Atlantic/Faroe", "America/Buenos_Aires": "America/Argentina/Buenos_Aires",
+		"America/Indianapolis": "America/Indiana/Indianapolis", "America/Godthab": "America/Nuuk",
+		"Africa/Asmera": "Africa/Asmara", "Pacific/Truk": "Pacific/Chuuk", "Pacific/Ponape": "Pacific/Pohnpei",
+		"Pacific/Enderbury": "Pacific/Kanton", "America/Coral_Harbour": "America/Atikokan",
+		"US/Pacific": "America/Los_Angeles", "GB": "Europe/London", "Iceland": "Atlantic/Reykjavik", "Zulu": "UTC", "Etc/UTC": "UTC",
+		" Asia/Calcutta\n": "Asia/Kolkata",
+		"Europe/Oslo":      "Europe/Oslo", "Europe/Stockholm": "Europe/Stockholm", "Africa/Accra": "Africa/Accra", "Europe/Rome": "Europe/Rome",
+		"Etc/GMT-14": "Etc/GMT-14", "EST": "EST", "": "", "Mars/Olympus": "Mars/Olympus",
 	} {
 		require.Equal(t, present, notification.PresentZone(former))
 	}
@@ -72,7 +77,10 @@ func TestPresentZone(t *testing.T) {
 func TestUnknownZones(t *testing.T) {
 	t.Parallel()
 
-	for _, name := range []string{"Local", "localtime", "posixrules", "posix/Europe/Rome", "right/Europe/Rome", "europe/rome", "PST", "Europe", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "Europe/Rome\x00"} {
+	for _, name := range []string{
+		"Local", "localtime", "posixrules", "posix/Europe/Rome", "right/Europe/Rome", "europe/rome", "PST", "Europe", "Mars/Olympus",
+		"../../etc/passwd", "/etc/localtime", "Europe/Rome\x00",
+	} {
 		zone, known := notification.KnownZone(name)
 		require.False(t, known, name)
 		require.Equal(t, time.UTC, zone, name)

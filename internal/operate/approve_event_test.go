@@ -40,6 +40,7 @@ func TestApproveEventThatEndsMeanwhile(t *testing.T) {
 	d.exec("INSERT INTO event_approval (event_id) VALUES ('evt-1')")
 	d.workflow("evt-1", running)
 	require.Equal(t, "would be APPROVED", d.dryRun(ApproveEvent(), "evt-1").String())
-	d.server.On("SignalWorkflow", mock.Anything, "evt-1", "", workflows.Approve, mock.Anything).Return(serviceerror.NewNotFound("workflow execution already completed"))
+	d.server.On("SignalWorkflow", mock.Anything, "evt-1", "", workflows.Approve,
+		mock.Anything).Return(serviceerror.NewNotFound("workflow execution already completed"))
 	require.Equal(t, "has ended", d.run(ApproveEvent(), "evt-1").Code.Result())
 }

@@ -244,7 +244,10 @@ func TestVerbsRefuseADeliveryInABatch(t *testing.T) {
 
 	d := newDesk(t)
 	number := postgrestest.Get[int64](t, d.DB, "SELECT id FROM notification")
-	for name, verb := range map[string]Verb{"send-now": SendNow(), "reschedule": must(Reschedule(time.Now().Add(time.Hour), time.Now()))(t), "retry": RetryDelivery(false, 0), "retry again": RetryDelivery(true, 0)} {
+	for name, verb := range map[string]Verb{
+		"send-now": SendNow(), "reschedule": must(Reschedule(time.Now().Add(time.Hour), time.Now()))(t), "retry": RetryDelivery(false, 0),
+		"retry again": RetryDelivery(true, 0),
+	} {
 		d.reset(notification.Pending)
 		d.batch(notification.IDRange{First: number, Last: number + 499})
 
@@ -270,8 +273,10 @@ func TestCancelADeliveryInABatch(t *testing.T) {
 		sql  string
 		says bool
 	}{
-		"not begun":   {sql: "SELECT 1"},
-		"under way":   {sql: "UPDATE notification SET attempt_count = 1, attempt_owner = 'a batch', attempt_began = now(), attempt_until = now() + interval '1 minute'", says: true},
+		"not begun": {sql: "SELECT 1"},
+		"under way": {sql: "UPDATE notification SET attempt_count = 1, attempt_owner = 'a batch', attempt_began = now(), attempt_until = now() " +
+			"+ interval '1 minute'",
+			says: true},
 		"failed once": {sql: "UPDATE notification SET attempt_count = 1, attempt_owner = NULL, attempt_began = NULL, attempt_until = NULL"},
 	} {
 		d.reset(notification.Pending)

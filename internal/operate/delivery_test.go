@@ -22,7 +22,8 @@ func TestRetryOfAReminderSaysThatItWaits(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	d.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('T', 'EMAIL', 'DELAYED', 'at')`)
+	d.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path)
+		VALUES ('T', 'EMAIL', 'DELAYED', 'at')`)
 	at := time.Now().AddDate(5, 0, 0).UTC().Truncate(time.Second)
 	d.exec(`UPDATE event_outbox SET payload = jsonb_build_object('at', $1::text)`, at.Format(time.RFC3339))
 	d.reset(notification.Cancelled)
@@ -71,11 +72,13 @@ func TestCancelDeliveryInDigest(t *testing.T) {
 
 	d := newDesk(t)
 	d.reset(notification.Pending)
-	d.exec("UPDATE notification SET digest_id = 'digest-1', attempt_owner = 'w', attempt_until = now() + interval '1 hour', attempt_began = now()")
+	d.exec("UPDATE notification SET digest_id = 'digest-1', attempt_owner = 'w', attempt_until = now() + interval '1 hour', attempt_began = " +
+		"now()")
 	d.workflow("d1", running)
 	d.cancels("d1", ends(func() {}, &temporal.WorkflowExecutionError{}))
 
-	require.Equal(t, "cancellation accepted: an attempt is under way; `starter delivery show d1` shows how it ends", d.run(CancelDelivery(), "d1").String())
+	require.Equal(t, "cancellation accepted: an attempt is under way; `starter delivery show d1` shows how it ends",
+		d.run(CancelDelivery(), "d1").String())
 }
 
 // If the workflow of a pending delivery does not run, only the row is cancelled. A delivery that
@@ -123,8 +126,10 @@ func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
 
 		require.True(t, got.Done())
 		require.Equal(t, "its escalation has ended: nothing follows; the sent message cannot be recalled", got.String())
-		require.True(t, must(escalation.On(d.DB).Escalating(t.Context(), notification.EscalationKey{DeliveryID: "d1", To: notification.SMS}))(t).Ended)
-		rows := must(escalation.On(d.DB).FollowUps(t.Context(), []notification.FollowUpKind{notification.FollowUpDeadLetter, notification.FollowUpEscalation}, 10))(t)
+		require.True(t,
+			must(escalation.On(d.DB).Escalating(t.Context(), notification.EscalationKey{DeliveryID: "d1", To: notification.SMS}))(t).Ended)
+		rows := must(escalation.On(d.DB).FollowUps(t.Context(),
+			[]notification.FollowUpKind{notification.FollowUpDeadLetter, notification.FollowUpEscalation}, 10))(t)
 		require.Len(t, rows, 1)
 		require.Equal(t, notification.FollowUpKind("ESCALATION"), rows[0].Kind)
 		require.Equal(t, wasSent, d.run(CancelDelivery(), "d1").String(), "once")
@@ -155,13 +160,16 @@ func TestRetryDelivery(t *testing.T) {
 		want   string
 	}{
 		{name: "sent after it failed", before: notification.Failed, after: notification.Sent, done: true, want: "sent: 2026-11-21 08:00:00.000Z"},
-		{name: "sent after it was cancelled", before: notification.Cancelled, after: notification.Sent, done: true, want: "sent: 2026-11-21 08:00:00.000Z"},
-		{name: "sent twice", before: notification.Delivered, again: true, after: notification.Sent, done: true, want: "sent: 2026-11-21 08:00:00.000Z"},
+		{name: "sent after it was cancelled", before: notification.Cancelled, after: notification.Sent, done: true,
+			want: "sent: 2026-11-21 08:00:00.000Z"},
+		{name: "sent twice", before: notification.Delivered, again: true, after: notification.Sent, done: true,
+			want: "sent: 2026-11-21 08:00:00.000Z"},
 		{name: "failed once more", before: notification.Pending, after: notification.Failed, want: "has failed: why"},
 		{name: "cancelled meanwhile", before: notification.Pending, after: notification.Cancelled, want: "was cancelled: why"},
 		{name: "terminated meanwhile", before: notification.Pending, after: notification.Pending, done: true, want: started},
 		{name: "not yet ended", before: notification.Pending, done: true, want: started},
-		{name: "another operator retried it first", before: notification.Pending, answer: faster, want: "is under way: its workflow runs; it is PENDING after 0 attempts"},
+		{name: "another operator retried it first", before: notification.Pending, answer: faster,
+			want: "is under way: its workflow runs; it is PENDING after 0 attempts"},
 	}
 	for _, tt := range tests {
 		d.reset(tt.before)
@@ -212,8 +220,10 @@ func TestSignal(t *testing.T) {
 		want     string
 	}{
 		{name: "waits", before: notification.Pending, workflow: running, signals: true, want: "sending now"},
-		{name: "has ended meanwhile", before: notification.Pending, workflow: running, signals: true, answer: ended, want: "has no running workflow: it has ended, or was not started yet"},
-		{name: "no workflow", before: notification.Pending, workflow: terminated, want: "has no running workflow: it has ended, or was not started yet"},
+		{name: "has ended meanwhile", before: notification.Pending, workflow: running, signals: true, answer: ended,
+			want: "has no running workflow: it has ended, or was not started yet"},
+		{name: "no workflow", before: notification.Pending, workflow: terminated,
+			want: "has no running workflow: it has ended, or was not started yet"},
 		{name: "about to end as failed", before: notification.Failed, workflow: running, want: "has failed: why"},
 		{name: "about to end as cancelled", before: notification.Cancelled, workflow: running, want: "was cancelled: why"},
 		{name: "about to end as sent", before: notification.Sent, workflow: running, want: wasSent},
@@ -258,7 +268,8 @@ func TestRescheduleWarnsOfQuietHours(t *testing.T) {
 
 	d := newDesk(t)
 	d.exec(`INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '1', 'Europe/Rome')`)
-	d.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+	d.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start,
+		quiet_hours_end)
 		VALUES ('CUSTOMER', '1', 'EMAIL', true, '22:00', '08:00')`)
 	d.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'EMAIL')`)
 	noon, night := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC)
@@ -306,7 +317,8 @@ func TestRescheduleWithinAYear(t *testing.T) {
 
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	for until, want := range map[time.Time]string{
-		now: "is past", now.Add(-time.Hour): "is past", now.Add(time.Second): "", now.AddDate(1, 0, 0): "", now.AddDate(1, 0, 0).Add(time.Second): "more than a year", now.AddDate(7000, 0, 0): "more than a year",
+		now: "is past", now.Add(-time.Hour): "is past", now.Add(time.Second): "", now.AddDate(1, 0, 0): "",
+		now.AddDate(1, 0, 0).Add(time.Second): "more than a year", now.AddDate(7000, 0, 0): "more than a year",
 	} {
 		_, err := Reschedule(until, now)
 		if want == "" {

@@ -26,30 +26,47 @@ func plantPerson(t *testing.T) People {
 	t.Helper()
 	o := People{&Operator{Order: Order{Actor: "ada", Command: "recipient erase", Reason: "request 17"}, DB: postgrestest.New(t)}}
 	for _, sql := range []string{
-		`INSERT INTO recipient (user_type, user_id, name, email, phone, slack_webhook_url, webhook_url, locale) VALUES ('CUSTOMER', '42', 'Zaphod', 'Zaphod@example.com', '+Zaphod', 'https://Zaphod', 'https://Zaphod', 'Zaphod'), ('CUSTOMER', '43', 'Trillian', 't@example.com', '', '', '', 'en')`,
+		`INSERT INTO recipient (user_type, user_id, name, email, phone, slack_webhook_url, webhook_url, locale)
+			VALUES ('CUSTOMER', '42', 'Zaphod', 'Zaphod@example.com', '+Zaphod', 'https://Zaphod', 'https://Zaphod', 'Zaphod'),
+			       ('CUSTOMER', '43', 'Trillian', 't@example.com', '', '', '', 'en')`,
 		`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '42', 'Zaphod')`,
 		`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ('RESTAURANT', '5', 'CUSTOMER', '42', 'Zaphod')`,
-		`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('CUSTOMER', '42', 'SMS', false), ('CUSTOMER', '43', 'SMS', false)`,
-		`INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '42', 'Zaphod', 'SMS', false)`,
+		`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('CUSTOMER', '42', 'SMS', false),
+			('CUSTOMER', '43', 'SMS', false)`,
+		`INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
+			VALUES ('CUSTOMER', '42', 'Zaphod', 'SMS', false)`,
 		`INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('CUSTOMER', '42', 'Europe/Rome')`,
 		`INSERT INTO gateway_ticket (ticket_hash, user_type, user_id, token_expires_at, expires_at) VALUES ('x', 'CUSTOMER', '42', now(), now())`,
 		`INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key) VALUES ('CUSTOMER', '42', 'T', 'SMS', 'Zaphod')`,
-		`INSERT INTO counted_message (message_id, user_type, user_id, channel_type, category, at, waits) VALUES ('m', 'CUSTOMER', '42', 'SMS', 'Zaphod', now(), false)`,
+		`INSERT INTO counted_message (message_id, user_type, user_id, channel_type, category, at, waits)
+			VALUES ('m', 'CUSTOMER', '42', 'SMS', 'Zaphod', now(), false)`,
 		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at)
-		 VALUES ('theirs', 'T', 'RESTAURANT', '5', '{"name": "Zaphod"}', 'PROCESSED', now()), ('shared', 'T', 'RESTAURANT', '5', '{"name": "Zaphod"}', 'PROCESSED', now()),
-		        ('open', 'T', 'RESTAURANT', '5', '{"name": "Zaphod"}', 'PROCESSED', now()), ('about', 'T', 'CUSTOMER', '42', '{"name": "Zaphod"}', 'PROCESSED', now()),
+		 VALUES ('theirs', 'T', 'RESTAURANT', '5', '{"name": "Zaphod"}', 'PROCESSED', now()),
+		     ('shared', 'T', 'RESTAURANT', '5', '{"name": "Zaphod"}', 'PROCESSED', now()),
+		        ('open', 'T', 'RESTAURANT', '5', '{"name": "Zaphod"}', 'PROCESSED', now()),
+		            ('about', 'T', 'CUSTOMER', '42', '{"name": "Zaphod"}', 'PROCESSED', now()),
 		        ('other', 'T', 'CUSTOMER', '43', '{"name": "Trillian"}', 'PROCESSED', now())`,
-		`INSERT INTO processed_event (event_id, status) VALUES ('theirs', 'SUCCESS'), ('shared', 'SUCCESS'), ('open', 'PROCESSING'), ('about', 'SUCCESS')`,
-		`INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('theirs', 'CUSTOMER', '42', '{}'), ('shared', 'CUSTOMER', '42', '{}'), ('shared', 'CUSTOMER', '43', '{}'), ('open', 'CUSTOMER', '42', '{}')`,
-		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, url, recipient_address, status, last_error, sent_at, strategy, escalates, digest_id)
-		 VALUES ('theirs', 'T', 'CUSTOMER', '42', 'EMAIL', 'sent', 'Zaphod', 'Zaphod', 'https://Zaphod', 'Zaphod@example.com', 'SENT', NULL, now(), 'IMMEDIATE', true, NULL),
-		        ('theirs', 'T', 'CUSTOMER', '42', 'SMS', 'failed', NULL, NULL, NULL, 'Zaphod', 'FAILED', 'Zaphod is away', NULL, 'IMMEDIATE', false, NULL),
-		        ('shared', 'T', 'CUSTOMER', '42', 'EMAIL', 'waits', 'Zaphod', 'Zaphod', NULL, 'Zaphod@example.com', 'PENDING', NULL, NULL, 'IMMEDIATE', false, NULL),
-		        ('open', 'T', 'CUSTOMER', '42', 'EMAIL', 'item', 'Zaphod', 'Zaphod', NULL, 'Zaphod@example.com', 'PENDING', NULL, NULL, 'AGGREGATE', false, 'digest'),
-		        ('shared', 'T', 'CUSTOMER', '43', 'EMAIL', 'others', 'Trillian', 'Trillian', NULL, 't@example.com', 'PENDING', NULL, NULL, 'IMMEDIATE', false, NULL)`,
+		`INSERT INTO processed_event (event_id, status) VALUES ('theirs', 'SUCCESS'), ('shared', 'SUCCESS'), ('open', 'PROCESSING'),
+			('about', 'SUCCESS')`,
+		`INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('theirs', 'CUSTOMER', '42', '{}'),
+			('shared', 'CUSTOMER', '42', '{}'), ('shared', 'CUSTOMER', '43', '{}'), ('open', 'CUSTOMER', '42', '{}')`,
+		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, url, recipient_address, status,
+			last_error, sent_at, strategy, escalates, digest_id)
+		 VALUES ('theirs', 'T', 'CUSTOMER', '42', 'EMAIL', 'sent', 'Zaphod', 'Zaphod', 'https://Zaphod', 'Zaphod@example.com', 'SENT', NULL,
+		     now(), 'IMMEDIATE', true, NULL),
+		        ('theirs', 'T', 'CUSTOMER', '42', 'SMS', 'failed', NULL, NULL, NULL, 'Zaphod', 'FAILED', 'Zaphod is away', NULL, 'IMMEDIATE',
+		            false, NULL),
+		        ('shared', 'T', 'CUSTOMER', '42', 'EMAIL', 'waits', 'Zaphod', 'Zaphod', NULL, 'Zaphod@example.com', 'PENDING', NULL, NULL,
+		            'IMMEDIATE', false, NULL),
+		        ('open', 'T', 'CUSTOMER', '42', 'EMAIL', 'item', 'Zaphod', 'Zaphod', NULL, 'Zaphod@example.com', 'PENDING', NULL, NULL,
+		            'AGGREGATE', false, 'digest'),
+		        ('shared', 'T', 'CUSTOMER', '43', 'EMAIL', 'others', 'Trillian', 'Trillian', NULL, 't@example.com', 'PENDING', NULL, NULL,
+		            'IMMEDIATE', false, NULL)`,
 		`INSERT INTO delivery_attempt (delivery_id, attempt, ended_at, outcome, detail) VALUES ('failed', 1, now(), 'REFUSED', 'Zaphod is away')`,
-		`INSERT INTO delivery_retry (delivery_id, run_id, again, status_before, error_before) VALUES ('failed', 'r', false, 'FAILED', 'Zaphod is away')`,
-		`INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail) VALUES ('sendgrid', 'r', 'sent', now(), 'bounce', 'Zaphod is away')`,
+		`INSERT INTO delivery_retry (delivery_id, run_id, again, status_before, error_before)
+			VALUES ('failed', 'r', false, 'FAILED', 'Zaphod is away')`,
+		`INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail)
+			VALUES ('sendgrid', 'r', 'sent', now(), 'bounce', 'Zaphod is away')`,
 	} {
 		postgrestest.Exec(t, o.DB, sql)
 	}
@@ -93,7 +110,8 @@ func TestErase(t *testing.T) {
 		require.Contains(t, marked(t, o.DB), "notification."+column, "planted")
 	}
 	want := map[string]int{
-		"recipient": 1, "recipient_device": 1, "entity_member": 1, "user_notification_preferences": 1, "user_category_preferences": 1, "user_settings": 1,
+		"recipient": 1, "recipient_device": 1, "entity_member": 1, "user_notification_preferences": 1, "user_category_preferences": 1,
+		"user_settings":  1,
 		"gateway_ticket": 1, "throttle": 1, "counted_message": 1, "notification": 4, "preference_change": 3,
 	}
 	plan := must(o.PlanErase(t.Context(), ada))(t)
@@ -108,15 +126,20 @@ func TestErase(t *testing.T) {
 	require.Equal(t, []string{"shared"}, done.Shared)
 	require.NotNil(t, done.ErasedAt)
 	require.Empty(t, marked(t, o.DB))
-	require.Equal(t, []string{"failed FAILED erased", "item CANCELLED NO_LONGER_RECIPIENT", "others PENDING", "sent SENT", "waits CANCELLED NO_LONGER_RECIPIENT"},
+	require.Equal(t, []string{
+		"failed FAILED erased", "item CANCELLED NO_LONGER_RECIPIENT", "others PENDING", "sent SENT", "waits CANCELLED NO_LONGER_RECIPIENT",
+	},
 		postgrestest.List(t, o.DB, "SELECT concat_ws(' ', delivery_id, status, last_error) FROM notification ORDER BY delivery_id"))
 	require.Equal(t, "Trillian", postgrestest.Get[string](t, o.DB, "SELECT title FROM notification WHERE delivery_id = 'others'"))
-	require.ElementsMatch(t, []string{"ESCALATION sent", "REPLACED item", "REPLACED waits"}, postgrestest.List(t, o.DB, "SELECT kind || ' ' || delivery_id FROM delivery_follow_up"))
+	require.ElementsMatch(t, []string{"ESCALATION sent", "REPLACED item", "REPLACED waits"},
+		postgrestest.List(t, o.DB, "SELECT kind || ' ' || delivery_id FROM delivery_follow_up"))
 	require.Equal(t, []string{"CUSTOMER/42 --reason request 17", "CUSTOMER/42 changed 19 rows, 2 events --reason request 17"},
 		postgrestest.List(t, o.DB, "SELECT concat_ws(' ', target, detail) FROM operator_action ORDER BY id"))
 
 	postgrestest.Exec(t, o.DB, "UPDATE processed_event SET status = 'SUCCESS'")
-	postgrestest.Exec(t, o.DB, "INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail) VALUES ('sendgrid', 'late', 'sent', now(), 'bounce', 'Zaphod is away')")
+	postgrestest.Exec(t, o.DB,
+		"INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail) VALUES ('sendgrid', 'late', 'sent', now(), "+
+			"'bounce', 'Zaphod is away')")
 	again := erase(t, o)
 	require.Equal(t, 1, again.Rows(), "only the delivery with a late receipt is left")
 	require.Empty(t, marked(t, o.DB))
@@ -130,7 +153,9 @@ func TestEraseWaitsForAttempts(t *testing.T) {
 	t.Parallel()
 
 	o := plantPerson(t)
-	postgrestest.Exec(t, o.DB, "UPDATE notification SET attempt_owner = 'w', attempt_began = now(), attempt_until = now() + interval '3 seconds' WHERE delivery_id = 'waits'")
+	postgrestest.Exec(t, o.DB,
+		"UPDATE notification SET attempt_owner = 'w', attempt_began = now(), attempt_until = now() + interval '3 seconds' WHERE delivery_id = "+
+			"'waits'")
 
 	done := erase(t, o)
 
@@ -157,7 +182,8 @@ func TestEraseWaitsForPlanners(t *testing.T) {
 		close(erased)
 	}()
 	require.Eventually(t, func() bool { return must(person.On(o.DB).ErasedAt(t.Context(), ada))(t) != nil }, time.Minute, time.Millisecond)
-	require.Equal(t, 1, postgrestest.Get[int](t, o.DB, "SELECT count(*) FROM recipient WHERE user_id = '42'"), "the erasure waits for the planner")
+	require.Equal(t, 1, postgrestest.Get[int](t, o.DB, "SELECT count(*) FROM recipient WHERE user_id = '42'"),
+		"the erasure waits for the planner")
 	require.NoError(t, tx.Commit(t.Context()))
 
 	require.Equal(t, 5, rowsOf(<-erased)["notification"])
@@ -170,7 +196,8 @@ func TestEraseOfViews(t *testing.T) {
 
 	o := plantPerson(t)
 	for _, sql := range []string{
-		"ALTER TABLE recipient_device DROP CONSTRAINT recipient_device_of_recipient", "ALTER TABLE entity_member DROP CONSTRAINT entity_member_is_recipient",
+		"ALTER TABLE recipient_device DROP CONSTRAINT recipient_device_of_recipient",
+		"ALTER TABLE entity_member DROP CONSTRAINT entity_member_is_recipient",
 		"ALTER TABLE recipient RENAME TO person", "CREATE VIEW recipient AS SELECT * FROM person",
 	} {
 		postgrestest.Exec(t, o.DB, sql)

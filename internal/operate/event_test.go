@@ -32,9 +32,11 @@ func TestCancelEvent(t *testing.T) {
 		want     string
 	}{
 		{name: "cancelled", end: cancelledEnd, delivery: notification.Cancelled, done: true, want: "cancelled: of its deliveries 1 cancelled"},
-		{name: "sent already", end: cancelledEnd, delivery: notification.Delivered, done: true, want: "cancelled: of its deliveries 1 sent, and stay sent"},
+		{name: "sent already", end: cancelledEnd, delivery: notification.Delivered, done: true,
+			want: "cancelled: of its deliveries 1 sent, and stay sent"},
 		{name: "ended before", end: ends(func() {}, nil), delivery: notification.Failed, want: "has ended: of its deliveries 1 failed"},
-		{name: "not ended yet", delivery: notification.Pending, done: true, want: "cancellation accepted: of its deliveries 1 still under way; `starter event show evt-1` shows what became of it"},
+		{name: "not ended yet", delivery: notification.Pending, done: true,
+			want: "cancellation accepted: of its deliveries 1 still under way; `starter event show evt-1` shows what became of it"},
 	}
 	for _, tt := range tests {
 		d.reset(tt.delivery)
@@ -66,12 +68,14 @@ func TestCancelEventWithoutWorkflow(t *testing.T) {
 		{outbox: notification.OutboxPending, want: "withdrawn: it was not started; `starter event retry evt-1` brings it back"},
 		{outbox: notification.OutboxFailed, want: "was never started: why"},
 		{outbox: notification.OutboxProcessed, processed: notification.ProcessedSuccess, want: "has ended: it has no deliveries"},
-		{outbox: notification.OutboxProcessed, processed: notification.ProcessedFailed, want: "was cancelled, or has failed: it has no deliveries"},
+		{outbox: notification.OutboxProcessed, processed: notification.ProcessedFailed,
+			want: "was cancelled, or has failed: it has no deliveries"},
 		{outbox: notification.OutboxProcessed, processed: notification.Processing, want: "has no running workflow: it has no deliveries"},
 	}
 	for _, tt := range tests {
 		d.exec("DELETE FROM processed_event")
-		d.exec(`UPDATE event_outbox SET status = $1, error_message = 'why', published_at = CASE $1 WHEN 'PROCESSED' THEN now() END`, string(tt.outbox))
+		d.exec(`UPDATE event_outbox SET status = $1, error_message = 'why', published_at = CASE $1 WHEN 'PROCESSED' THEN now() END`,
+			string(tt.outbox))
 		if tt.processed != "" {
 			d.exec(`INSERT INTO processed_event (event_id, status) VALUES ('evt-1', $1)`, string(tt.processed))
 		}
@@ -115,12 +119,17 @@ func TestCancelEventThatIsBeingStarted(t *testing.T) {
 func TestRetryRefusal(t *testing.T) {
 	t.Parallel()
 
-	for _, outbox := range []notification.OutboxStatus{"", notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed} {
-		for _, processed := range []notification.ProcessedStatus{"", notification.Processing, notification.ProcessedSuccess, notification.ProcessedFailed} {
+	for _, outbox := range []notification.OutboxStatus{
+		"", notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed,
+	} {
+		for _, processed := range []notification.ProcessedStatus{
+			"", notification.Processing, notification.ProcessedSuccess, notification.ProcessedFailed,
+		} {
 			for status := range enums.WorkflowExecutionStatus_name {
 				for _, bulk := range []bool{false, true} {
 					state, status := event.EventState{Outbox: outbox, Processed: processed}, enums.WorkflowExecutionStatus(status)
-					failed := processed == notification.ProcessedFailed || processed == notification.Processing || (processed == "" && outbox == notification.OutboxFailed)
+					failed := processed == notification.ProcessedFailed || processed == notification.Processing ||
+						(processed == "" && outbox == notification.OutboxFailed)
 					cutShort := processed == notification.Processing && status == completed
 					retried := outbox != "" && failed && status != running && (status != completed || cutShort) && (!bulk || status != canceled)
 
@@ -163,7 +172,8 @@ func TestRetryEventThatToldNobody(t *testing.T) {
 	_, err := (&bulk{operator: d.Operator, verb: RetryEvent(false)}).change(t.Context(), "evt-1")
 	require.ErrorContains(t, err, "a crash")
 	state = must(event.On(d.DB).EventState(t.Context(), "evt-1"))(t)
-	require.Equal(t, event.EventState{Source: notification.HeraldSource, Outbox: notification.OutboxProcessed, Processed: notification.Processing}, state)
+	require.Equal(t,
+		event.EventState{Source: notification.HeraldSource, Outbox: notification.OutboxProcessed, Processed: notification.Processing}, state)
 
 	d.server.On("ExecuteWorkflow", mock.Anything, mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
 		return o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
@@ -228,7 +238,8 @@ func TestEventCancelledByAnotherEvent(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	d.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels) VALUES ('evt-2', 'T', 'CUSTOMER', '1', '{}', 'evt-1')`)
+	d.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels)
+		VALUES ('evt-2', 'T', 'CUSTOMER', '1', '{}', 'evt-1')`)
 	d.exec("INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'FAILED')")
 	d.workflow("evt-1", canceled)
 	d.workflow("evt-2", unknown)

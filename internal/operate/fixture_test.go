@@ -42,7 +42,8 @@ type desk struct {
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{Operator: &Operator{Order: Order{Actor: "ada", Command: "x"}, DB: postgrestest.New(t)}, t: t}
-	d.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'CUSTOMER', '1', '{}')`)
+	d.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		VALUES ('evt-1', 'T', 'CUSTOMER', '1', '{}')`)
 	d.exec(`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
 		VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', 'title', 'body')`)
 	d.reset(notification.Pending)
@@ -82,7 +83,8 @@ func (d *desk) workflow(id string, status enums.WorkflowExecutionStatus) {
 func (d *desk) batch(ids notification.IDRange) {
 	d.t.Helper()
 	d.describes("d1", unknown).Maybe()
-	d.server.On("DescribeWorkflow", mock.Anything, "evt-1-lane-EMAIL", "").Return(&client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{
+	d.server.On("DescribeWorkflow", mock.Anything, "evt-1-lane-EMAIL",
+		"").Return(&client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{
 		PendingChildren: []*workflowpb.PendingChildExecutionInfo{
 			{WorkflowId: "evt-1-page-EMAIL-1", WorkflowTypeName: workflows.NotifyPageType},
 			{WorkflowId: "evt-1-batch-EMAIL-2", RunId: "run", WorkflowTypeName: workflows.DeliverBatchType},
@@ -102,14 +104,16 @@ func (d *desk) describes(id string, status enums.WorkflowExecutionStatus) *mock.
 	if status == unknown {
 		err = serviceerror.NewNotFound("no such workflow")
 	}
-	return d.server.On("DescribeWorkflow", mock.Anything, id, "").Return(&client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{
+	return d.server.On("DescribeWorkflow", mock.Anything, id,
+		"").Return(&client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{
 		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status},
 	}}, err)
 }
 
 // cancels expects a cancellation of a workflow, which then ends as `end` does.
 func (d *desk) cancels(id string, end *mocks.WorkflowRun) {
-	d.server.On("CancelWorkflowWithOptions", mock.Anything, client.CancelWorkflowOptions{WorkflowID: id, Reason: "x by ada"}).Return(nil).Once()
+	d.server.On("CancelWorkflowWithOptions", mock.Anything,
+		client.CancelWorkflowOptions{WorkflowID: id, Reason: "x by ada"}).Return(nil).Once()
 	d.server.On("GetWorkflow", mock.Anything, id, "").Return(end)
 }
 
@@ -142,7 +146,9 @@ func ends(change func(), err error) *mocks.WorkflowRun {
 // hangs returns a workflow that does not end during the wait.
 func hangs() *mocks.WorkflowRun {
 	run := &mocks.WorkflowRun{}
-	run.On("Get", mock.Anything, nil).Run(func(args mock.Arguments) { <-args.Get(0).(context.Context).Done() }).Return(context.DeadlineExceeded)
+	run.On("Get", mock.Anything, nil).Run(func(args mock.Arguments) {
+		<-args.Get(0).(context.Context).Done()
+	}).Return(context.DeadlineExceeded)
 	return run
 }
 

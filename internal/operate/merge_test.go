@@ -20,13 +20,18 @@ func plantGuest(t *testing.T) People {
 	for _, sql := range []string{
 		`INSERT INTO recipient (user_type, user_id) VALUES ('GUEST', '7')`,
 		`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('GUEST', '7', 'phone'), ('GUEST', '7', 'Zaphod')`,
-		`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('GUEST', '7', 'SMS', true), ('GUEST', '7', 'EMAIL', true), ('GUEST', '7', 'PUSH', false), ('CUSTOMER', '42', 'EMAIL', false)`,
+		`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('GUEST', '7', 'SMS', true),
+			('GUEST', '7', 'EMAIL', true), ('GUEST', '7', 'PUSH', false), ('CUSTOMER', '42', 'EMAIL', false)`,
 		`ALTER TABLE user_notification_preferences DISABLE TRIGGER USER`,
-		`UPDATE user_notification_preferences SET changed_at = CASE WHEN (user_type, channel_type) IN (('GUEST', 'SMS'), ('CUSTOMER', 'EMAIL')) THEN now() ELSE now() - interval '1 day' END`,
+		`UPDATE user_notification_preferences SET changed_at = CASE WHEN (user_type, channel_type) IN (('GUEST', 'SMS'), ('CUSTOMER', 'EMAIL'))
+			THEN now() ELSE now() - interval '1 day' END`,
 		`INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('GUEST', '7', 'Europe/London')`,
-		`INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('shared', 'GUEST', '7', '{}'), ('other', 'GUEST', '7', '{}')`,
+		`INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('shared', 'GUEST', '7', '{}'),
+			('other', 'GUEST', '7', '{}')`,
 		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, entity_type, entity_id)
-		 VALUES ('shared', 'T', 'GUEST', '7', 'EMAIL', 'twin', '', '', NULL, NULL), ('other', 'T', 'GUEST', '7', 'WEBSOCKET', 'inbox', '', '', 'GUEST', '7'), ('other', 'T', 'GUEST', '7', 'EMAIL', 'mail', '', '', 'RESTAURANT', '5')`,
+		 VALUES ('shared', 'T', 'GUEST', '7', 'EMAIL', 'twin', '', '', NULL, NULL),
+		     ('other', 'T', 'GUEST', '7', 'WEBSOCKET', 'inbox', '', '', 'GUEST', '7'),
+		         ('other', 'T', 'GUEST', '7', 'EMAIL', 'mail', '', '', 'RESTAURANT', '5')`,
 	} {
 		postgrestest.Exec(t, o.DB, sql)
 	}
@@ -49,15 +54,18 @@ func TestMerge(t *testing.T) {
 	require.Equal(t, 1, done.Cancelled)
 	list := func(sql string) []string { return postgrestest.List(t, o.DB, sql) }
 	require.Equal(t, []string{"EMAIL f", "PUSH f", "SMS t"},
-		list("SELECT channel_type || ' ' || left(enabled::text, 1) FROM user_notification_preferences WHERE user_id = '42' ORDER BY 1"), "the later choice stays")
+		list("SELECT channel_type || ' ' || left(enabled::text, 1) FROM user_notification_preferences WHERE user_id = '42' ORDER BY 1"),
+		"the later choice stays")
 	require.Equal(t, []string{"Europe/Rome"}, list("SELECT timezone FROM user_settings"), "the target keeps its time zone")
 	require.ElementsMatch(t, []string{"CUSTOMER Zaphod", "CUSTOMER phone"}, list("SELECT user_type || ' ' || token FROM recipient_device"))
 	require.Equal(t, []string{"inbox CUSTOMER 42", "mail RESTAURANT 5"},
-		list("SELECT concat_ws(' ', delivery_id, entity_type, entity_id) FROM notification WHERE event_id = 'other' AND (user_type, user_id) = ('CUSTOMER', '42') ORDER BY 1"))
+		list("SELECT concat_ws(' ', delivery_id, entity_type, entity_id) FROM notification WHERE event_id = 'other' AND (user_type, user_id) = "+
+			"('CUSTOMER', '42') ORDER BY 1"))
 	require.Equal(t, []string{"twin CANCELLED"}, list("SELECT delivery_id || ' ' || status FROM notification WHERE user_type = 'GUEST'"))
 	require.Equal(t, []string{"REPLACED twin"}, list("SELECT kind || ' ' || delivery_id FROM delivery_follow_up"))
 	require.Equal(t, []string{"shared"}, list("SELECT event_id FROM notification_decision WHERE user_type = 'GUEST'"))
-	require.Equal(t, []string{"GUEST/7 to CUSTOMER/42 --reason request 17"}, list("SELECT target || ' ' || btrim(detail) FROM operator_action ORDER BY id LIMIT 1"))
+	require.Equal(t, []string{"GUEST/7 to CUSTOMER/42 --reason request 17"},
+		list("SELECT target || ' ' || btrim(detail) FROM operator_action ORDER BY id LIMIT 1"))
 
 	require.Zero(t, must(o.PlanMerge(t.Context(), guest, ada))(t).Rows())
 }
@@ -84,13 +92,15 @@ func TestMergeIsRecorded(t *testing.T) {
 	t.Parallel()
 
 	o := plantGuest(t)
-	first, trillian := notification.RecipientKey{UserType: notification.Guest, UserID: "1"}, notification.RecipientKey{UserType: notification.Customer, UserID: "43"}
+	first, trillian := notification.RecipientKey{UserType: notification.Guest, UserID: "1"},
+		notification.RecipientKey{UserType: notification.Customer, UserID: "43"}
 	merge := func(from, to notification.RecipientKey) {
 		t.Helper()
 		must(o.Merge(t.Context(), must(o.PlanMerge(t.Context(), from, to))(t), func(Merger) {}))(t)
 	}
 	recorded := func() []string {
-		return postgrestest.List(t, o.DB, "SELECT format('%s/%s %s/%s', user_type, user_id, to_user_type, to_user_id) FROM merged_recipient ORDER BY 1")
+		return postgrestest.List(t, o.DB,
+			"SELECT format('%s/%s %s/%s', user_type, user_id, to_user_type, to_user_id) FROM merged_recipient ORDER BY 1")
 	}
 	merge(first, guest)
 	merge(guest, ada)
@@ -112,7 +122,8 @@ func TestEraseAfterAMerge(t *testing.T) {
 
 	o := plantGuest(t)
 	postgrestest.Exec(t, o.DB, "UPDATE notification SET title = 'Zaphod' WHERE delivery_id = 'twin'")
-	postgrestest.Exec(t, o.DB, "INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('theirs', 'GUEST', '7', '{}')")
+	postgrestest.Exec(t, o.DB,
+		"INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('theirs', 'GUEST', '7', '{}')")
 	must(o.Merge(t.Context(), must(o.PlanMerge(t.Context(), guest, ada))(t), func(Merger) {}))(t)
 	tables := map[string]int{}
 	require.NoError(t, o.Export(t.Context(), ada, func(page person.ExportPage) error {

@@ -28,7 +28,9 @@ func TestAwaitEnd(t *testing.T) {
 	t.Parallel()
 
 	failed := &temporal.WorkflowExecutionError{}
-	for err, want := range map[error]bool{nil: true, failed: true, serviceerror.NewDeadlineExceeded("late"): false, context.DeadlineExceeded: false} {
+	for err, want := range map[error]bool{
+		nil: true, failed: true, serviceerror.NewDeadlineExceeded("late"): false, context.DeadlineExceeded: false,
+	} {
 		o := &Operator{}
 		ended, endErr := o.awaitEnd(t.Context(), time.Minute, ends(func() {}, err))
 		require.Equal(t, want, ended, "%T", err)
@@ -58,7 +60,9 @@ func TestDryRunSaysWhatTheRunDoes(t *testing.T) {
 			t.Parallel()
 
 			d := newDesk(t)
-			for _, status := range []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled} {
+			for _, status := range []notification.Status{
+				notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled,
+			} {
 				for _, workflow := range []enums.WorkflowExecutionStatus{unknown, running, completed, canceled, terminated} {
 					if workflow == running && status != notification.Pending {
 						continue // the verbs would wait, because the workflow is about to end
@@ -106,7 +110,8 @@ func (d *desk) obeys(status notification.Status, workflow enums.WorkflowExecutio
 	change := func(mock.Arguments) { changed = true }
 	cancel := ends(func() { d.setStatus(notification.Cancelled) }, &temporal.WorkflowExecutionError{})
 	send := ends(func() { d.setStatus(notification.Sent) }, nil)
-	d.server.On("CancelWorkflowWithOptions", mock.Anything, client.CancelWorkflowOptions{WorkflowID: "d1", Reason: "x by ada"}).Run(change).Return(nil).Maybe()
+	d.server.On("CancelWorkflowWithOptions", mock.Anything,
+		client.CancelWorkflowOptions{WorkflowID: "d1", Reason: "x by ada"}).Run(change).Return(nil).Maybe()
 	d.server.On("GetWorkflow", mock.Anything, "d1", "").Return(cancel).Maybe()
 	d.server.On("SignalWorkflow", mock.Anything, "d1", "", workflows.SendNow, nil).Run(change).Return(nil).Maybe()
 	d.server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Run(change).Return(send, nil).Maybe()
@@ -141,17 +146,23 @@ type deployments struct {
 
 func (d *deployments) GetHandle(string) client.WorkerDeploymentHandle { return d }
 
-func (d *deployments) SetCurrentVersion(_ context.Context, options client.WorkerDeploymentSetCurrentVersionOptions) (response client.WorkerDeploymentSetCurrentVersionResponse, err error) {
+func (d *deployments) SetCurrentVersion(
+	_ context.Context, options client.WorkerDeploymentSetCurrentVersionOptions,
+) (response client.WorkerDeploymentSetCurrentVersionResponse, err error) {
 	d.current, d.token = launch.Generation(options.BuildID), options.ConflictToken
 	return response, nil
 }
 
 // DescribeNamespace returns a namespace whose server keeps no heartbeats.
-func (d *deployments) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
+func (d *deployments) DescribeNamespace(
+	context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption,
+) (*workflowservice.DescribeNamespaceResponse, error) {
 	return nil, nil
 }
 
-func (d *deployments) DescribeWorkerDeployment(context.Context, *workflowservice.DescribeWorkerDeploymentRequest, ...grpc.CallOption) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
+func (d *deployments) DescribeWorkerDeployment(
+	context.Context, *workflowservice.DescribeWorkerDeploymentRequest, ...grpc.CallOption,
+) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
 	if d.current == 0 {
 		return nil, serviceerror.NewNotFound("none")
 	}
@@ -168,7 +179,8 @@ func (d *deployments) DescribeWorkerDeployment(context.Context, *workflowservice
 		})
 	}
 	for _, generation := range d.seen {
-		found.VersionSummaries = append(found.VersionSummaries, &deployment.WorkerDeploymentInfo_WorkerDeploymentVersionSummary{DeploymentVersion: version(generation)})
+		found.VersionSummaries = append(found.VersionSummaries,
+			&deployment.WorkerDeploymentInfo_WorkerDeploymentVersionSummary{DeploymentVersion: version(generation)})
 	}
 	return &workflowservice.DescribeWorkerDeploymentResponse{WorkerDeploymentInfo: found, ConflictToken: []byte("t")}, nil
 }

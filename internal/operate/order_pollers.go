@@ -70,7 +70,9 @@ func (o *Operator) ResumePollers(ctx context.Context, sources []relay.Source) (i
 
 // signalPollers signals all pollers, even pollers that have the status already: the opposite signal
 // may still wait for a worker.
-func (o *Operator) signalPollers(ctx context.Context, sources []relay.Source, signal string, status PollerStatus, missed string) (ids []string, err error) {
+func (o *Operator) signalPollers(
+	ctx context.Context, sources []relay.Source, signal string, status PollerStatus, missed string,
+) (ids []string, err error) {
 	pollers, err := RunningPollers(ctx, o.Launcher, sources)
 	if err != nil {
 		return nil, err

@@ -201,7 +201,8 @@ const maxOthers = 20
 func OtherInstallations(ctx context.Context, launcher *launch.Launcher) ([]string, error) {
 	found, err := launcher.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		PageSize: maxOthers,
-		Query:    fmt.Sprintf("WorkflowType = 'PollOutbox' AND ExecutionStatus = 'Running' AND TaskQueue != '%s'", workflows.EventsQueue(launcher.Prefix)),
+		Query: fmt.Sprintf("WorkflowType = 'PollOutbox' AND ExecutionStatus = 'Running' AND TaskQueue != '%s'",
+			workflows.EventsQueue(launcher.Prefix)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for other installations: %w", err)

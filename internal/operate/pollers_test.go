@@ -96,13 +96,16 @@ func (s *server) DescribeWorkflow(ctx context.Context, id, _ string) (*client.Wo
 	return &client.WorkflowExecutionDescription{RawResponse: description}, nil
 }
 
-func (s *server) DescribeTaskQueue(_ context.Context, queue string, _ enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+func (s *server) DescribeTaskQueue(
+	_ context.Context, queue string, _ enums.TaskQueueType,
+) (*workflowservice.DescribeTaskQueueResponse, error) {
 	if queue != "test-events" {
 		return nil, fmt.Errorf("unexpected queue %s", queue)
 	}
 	description := &workflowservice.DescribeTaskQueueResponse{}
 	for _, since := range s.workers {
-		description.Pollers = append(description.Pollers, &taskqueuepb.PollerInfo{Identity: since.String(), LastAccessTime: timestamppb.New(time.Now().Add(-since))})
+		description.Pollers = append(description.Pollers,
+			&taskqueuepb.PollerInfo{Identity: since.String(), LastAccessTime: timestamppb.New(time.Now().Add(-since))})
 	}
 	return description, nil
 }
@@ -114,7 +117,9 @@ type noHeartbeats struct {
 	workflowservice.WorkflowServiceClient
 }
 
-func (noHeartbeats) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
+func (noHeartbeats) DescribeNamespace(
+	context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption,
+) (*workflowservice.DescribeNamespaceResponse, error) {
 	return &workflowservice.DescribeNamespaceResponse{}, nil
 }
 
@@ -149,7 +154,9 @@ func (s *server) ExecuteWorkflow(_ context.Context, options client.StartWorkflow
 	return nil, s.err
 }
 
-func (s *server) ListWorkflow(_ context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+func (s *server) ListWorkflow(
+	_ context.Context, request *workflowservice.ListWorkflowExecutionsRequest,
+) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	s.asked = request.GetQuery()
 	found := &workflowservice.ListWorkflowExecutionsResponse{}
 	for _, queue := range s.others {
@@ -196,7 +203,8 @@ func TestReadPollers(t *testing.T) {
 	require.Len(t, got.ServedBy, 2)
 	got.ServedBy = nil
 	require.Equal(t, Pollers{TaskQueue: "test-events", Workers: 1, Pollers: []Poller{
-		{ID: "test-outbox-poller-1", Source: notification.HeraldSource, Status: PollerRunning, Since: &start, LastHeartbeat: &beat, Attempt: 3, LastFailure: "heartbeat timeout"},
+		{ID: "test-outbox-poller-1", Source: notification.HeraldSource, Status: PollerRunning, Since: &start, LastHeartbeat: &beat, Attempt: 3,
+			LastFailure: "heartbeat timeout"},
 		{ID: "test-outbox-poller-2", Source: notification.HeraldSource, Status: "CANCELED", Since: &start},
 		{ID: "test-outbox-poller-3", Source: notification.HeraldSource, Status: PollerNotStarted},
 		{ID: "test-outbox-poller-5", Source: notification.HeraldSource, Status: PollerPaused, Since: &paused},
@@ -286,7 +294,8 @@ func TestOrderPollersFails(t *testing.T) {
 		want, next string
 	}{
 		{name: "no poller", temporal: &server{workers: []time.Duration{0}}, want: "no poller runs", next: "`starter poller start` starts them"},
-		{name: "no worker", temporal: twoPollers(), want: "no worker polls the task queue test-events; the order is kept until one does", next: "start a worker"},
+		{name: "no worker", temporal: twoPollers(), want: "no worker polls the task queue test-events; the order is kept until one does",
+			next: "start a worker"},
 		{name: "out of reach", temporal: &server{err: errors.New("connection refused")}, want: "connection refused"},
 	}
 	for _, tt := range tests {

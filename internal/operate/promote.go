@@ -72,7 +72,8 @@ func (o *Operator) permit(ctx context.Context, order Promotion, all launch.Gener
 	}
 	missing, err := o.missingQueues(ctx, order.Generation)
 	if err == nil && len(missing) > 0 {
-		err = advice.With(&MissingQueuesError{order.Generation, missing}, "start its workers for all queues: a generation takes over as a whole; see `starter workers list`")
+		err = advice.With(&MissingQueuesError{order.Generation, missing},
+			"start its workers for all queues: a generation takes over as a whole; see `starter workers list`")
 	}
 	return err
 }
@@ -126,7 +127,9 @@ func permitAtStart(generation int, all launch.Generations) error {
 	case all.Ramping > 0:
 		return &NotPromotedError{fmt.Sprintf("an operator ramps generation %d: `starter workers promote` promotes %d", all.Ramping, generation)}
 	case slices.Contains(all.Activated, generation):
-		return &NotPromotedError{fmt.Sprintf("generation %d had tasks before, and an operator went back to %d: `starter workers promote` promotes it again", generation, all.Current)}
+		return &NotPromotedError{fmt.Sprintf("generation %d had tasks before, and an operator went back to %d: `starter workers promote` "+
+			"promotes it again",
+			generation, all.Current)}
 	default:
 		return nil
 	}

@@ -68,5 +68,6 @@ func siblings(provider string) ([]string, error) {
 		}
 		known = append(known, names...)
 	}
-	return nil, advice.With(fmt.Errorf("no provider %q has deliveries that can wait", provider), "name one of these: "+strings.Join(known, ", "))
+	return nil,
+		advice.With(fmt.Errorf("no provider %q has deliveries that can wait", provider), "name one of these: "+strings.Join(known, ", "))
 }

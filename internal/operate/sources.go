@@ -100,7 +100,8 @@ func (o *Operator) CreateTopic(ctx context.Context, brokers TopicCreator, source
 	}
 	topic, fixed := source.Kafka.FixedTopic()
 	if !fixed {
-		return "", advice.With(fmt.Errorf("the topic %s of source %s depends on the row", topic, source.Name), "create the topics of its rows with Kafka's tools")
+		return "", advice.With(fmt.Errorf("the topic %s of source %s depends on the row", topic, source.Name),
+			"create the topics of its rows with Kafka's tools")
 	}
 	missing, err := brokers.MissingTopics(ctx, []string{topic})
 	if err != nil || missing[topic] == "" {

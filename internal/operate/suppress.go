@@ -111,7 +111,8 @@ func (o *Operator) PlanUnsuppress(ctx context.Context, a Address, reason notific
 	}
 	if len(rows) == 0 {
 		return nil, advice.With(errors.New("this address has no such suppression"),
-			fmt.Sprintf("check its spelling; `starter suppression list --channel %s` lists the suppressions; --address finds one address", a.Channel))
+			fmt.Sprintf("check its spelling; `starter suppression list --channel %s` lists the suppressions; --address finds one address",
+				a.Channel))
 	}
 	return rows, nil
 }

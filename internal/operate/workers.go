@@ -92,7 +92,9 @@ func ReadFleet(ctx context.Context, launcher *launch.Launcher) (Fleet, error) {
 	return fleet, nil
 }
 
-func (f Fleet) generation(ctx context.Context, launcher *launch.Launcher, generation int, all launch.Generations) (found FleetGeneration, err error) {
+func (f Fleet) generation(
+	ctx context.Context, launcher *launch.Launcher, generation int, all launch.Generations,
+) (found FleetGeneration, err error) {
 	found.Generation = generation
 	var processes []string
 	for _, worker := range f.Workers {

@@ -16,7 +16,10 @@ import (
 var (
 	// directoryTables may be views over an application's tables, where Herald deletes nothing.
 	directoryTables = []string{"recipient_device", "entity_member", "recipient"}
-	heraldsTables   = []string{"user_notification_preferences", "user_category_preferences", "user_settings", "preference_change", "gateway_ticket", "throttle", "counted_message"}
+	heraldsTables   = []string{
+		"user_notification_preferences", "user_category_preferences", "user_settings", "preference_change", "gateway_ticket", "throttle",
+		"counted_message",
+	}
 	// personalTables are the tables whose rows belong to one person as a whole, in the order of
 	// deletion: triggers on settings write preference_change.
 	personalTables = slices.Concat(directoryTables, heraldsTables)
@@ -61,7 +64,8 @@ func (s Store) countRows(ctx context.Context, tables []string, condition func(Pe
 
 // foreignTables returns the tables of the directory that are views of an application.
 func (s Store) foreignTables(ctx context.Context) ([]string, error) {
-	const query = "SELECT relname::text FROM pg_class WHERE oid = ANY (SELECT to_regclass(t) FROM unnest($1::text[]) AS t) AND relkind NOT IN ('r', 'p')"
+	const query = "SELECT relname::text FROM pg_class WHERE oid = ANY (SELECT to_regclass(t) FROM unnest($1::text[]) AS t) AND relkind NOT " +
+		"IN ('r', 'p')"
 
 	return db.Collect(ctx, s.Pool, "read the relations of the directory", pgx.RowTo[string], query, directoryTables)
 }
@@ -149,7 +153,9 @@ const (
 		), erased AS (
 			UPDATE notification n
 			SET    status            = CASE WHEN c.waits THEN 'CANCELLED' ELSE n.status END,
-			       last_error        = CASE WHEN c.waits THEN '` + notification.NoLongerRecipient + `' WHEN n.status = 'FAILED' THEN '` + db.ErasedText + `' ELSE n.last_error END,
+			       last_error        = CASE WHEN c.waits THEN '` + notification.NoLongerRecipient + `'
+			                                WHEN n.status = 'FAILED' THEN '` + db.ErasedText + `'
+			                                ELSE n.last_error END,
 			       escalates         = false,
 			       title             = left(n.title, 0),
 			       body              = left(n.body, 0),
@@ -173,7 +179,8 @@ const (
 			SELECT delivery_id, 'ESCALATION' FROM erased WHERE escalates
 			RETURNING pg_notify('delivery_follow_up', '')
 		)
-		SELECT (SELECT count(*) FROM erased), (SELECT count(*) FROM chosen WHERE under_way), (SELECT max(id) FROM chosen), (SELECT count(*) FROM told)`
+		SELECT (SELECT count(*) FROM erased), (SELECT count(*) FROM chosen WHERE under_way), (SELECT max(id) FROM chosen),
+		       (SELECT count(*) FROM told)`
 )
 
 // ErasedPage is the result of one page of an erasure.
@@ -199,7 +206,8 @@ func (s Store) ErasePerson(ctx context.Context, who notification.RecipientKey, t
 
 // UnlinkMerged forgets who was merged into a person.
 func (s Store) UnlinkMerged(ctx context.Context, who notification.RecipientKey) error {
-	return s.Exec(ctx, "erase "+MergedTable, "DELETE FROM merged_recipient WHERE to_user_type = $1 AND to_user_id = $2", who.UserType, who.UserID)
+	return s.Exec(ctx, "erase "+MergedTable, "DELETE FROM merged_recipient WHERE to_user_type = $1 AND to_user_id = $2", who.UserType,
+		who.UserID)
 }
 
 // Selves are the keys of one person: the present one, and the keys of people who were merged into it.
@@ -274,8 +282,10 @@ type ErasedEvents struct {
 }
 
 // onlyTheirs reports whether an event t has no decision about another person.
-const onlyTheirs = `NOT EXISTS (SELECT FROM notification_decision d WHERE d.event_id = t.event_id AND (d.user_type, d.user_id) NOT IN (SELECT * FROM ` + selves + `))
-		AND    NOT EXISTS (SELECT FROM notification n WHERE n.event_id = t.event_id AND (n.user_type, n.user_id) NOT IN (SELECT * FROM ` + selves + `))`
+const onlyTheirs = `NOT EXISTS (SELECT FROM notification_decision d WHERE d.event_id = t.event_id
+	AND (d.user_type, d.user_id) NOT IN (SELECT * FROM ` + selves + `))
+		AND    NOT EXISTS (SELECT FROM notification n WHERE n.event_id = t.event_id
+		       AND (n.user_type, n.user_id) NOT IN (SELECT * FROM ` + selves + `))`
 
 // EraseEvents empties the payloads of events that have ended and were only about a person.
 func (s Store) EraseEvents(ctx context.Context, who Selves, ids []string) (ErasedEvents, error) {

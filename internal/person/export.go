@@ -52,9 +52,12 @@ func (s Store) exportPage(ctx context.Context, each func(ExportPage) error, tabl
 func (s Store) exportDeliveries(ctx context.Context, who notification.RecipientKey, each func(ExportPage) error) error {
 	const query = `
 		SELECT n.id, to_jsonb(n) || jsonb_build_object(
-		           'delivery_attempt', (SELECT coalesce(jsonb_agg(a ORDER BY a.attempt), '[]') FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id),
-		           'delivery_receipt', (SELECT coalesce(jsonb_agg(r ORDER BY r.at), '[]') FROM delivery_receipt r WHERE r.delivery_id IN (n.delivery_id, n.digest_id)),
-		           'delivery_retry', (SELECT coalesce(jsonb_agg(y ORDER BY y.retried_at), '[]') FROM delivery_retry y WHERE y.delivery_id = n.delivery_id))
+		           'delivery_attempt', (SELECT coalesce(jsonb_agg(a ORDER BY a.attempt), '[]') FROM delivery_attempt a
+		               WHERE a.delivery_id = n.delivery_id),
+		           'delivery_receipt', (SELECT coalesce(jsonb_agg(r ORDER BY r.at), '[]') FROM delivery_receipt r
+		               WHERE r.delivery_id IN (n.delivery_id, n.digest_id)),
+		           'delivery_retry', (SELECT coalesce(jsonb_agg(y ORDER BY y.retried_at), '[]') FROM delivery_retry y
+		               WHERE y.delivery_id = n.delivery_id))
 		FROM   notification n
 		WHERE  n.user_type = $1
 		AND    n.user_id = $2
@@ -87,7 +90,8 @@ func (s Store) ExportEvents(ctx context.Context, who Selves, ids []string, each 
 		WHERE  d.event_id = ANY ($3)
 		ORDER BY d.event_id`
 	const events = `
-		SELECT jsonb_build_object('event_id', t.event_id, 'event_type', t.event_type, 'aggregate_type', t.aggregate_type, 'aggregate_id', t.aggregate_id,
+		SELECT jsonb_build_object('event_id', t.event_id, 'event_type', t.event_type, 'aggregate_type', t.aggregate_type, 'aggregate_id',
+		       t.aggregate_id,
 		           'correlation_id', t.correlation_id, 'created_at', t.created_at, 'payload', CASE WHEN ` + onlyTheirs + ` THEN t.payload END)
 		FROM   event_outbox t
 		WHERE  t.event_id = ANY ($3)

@@ -65,7 +65,8 @@ const MergedTable = "merged_recipient"
 func (s Store) MergedInto(ctx context.Context, who notification.RecipientKey) (*notification.RecipientKey, error) {
 	const query = "SELECT to_user_type, to_user_id FROM merged_recipient WHERE user_type = $1 AND user_id = $2"
 
-	to, err := db.One(ctx, s.Pool, "read whether a recipient was merged", pgx.RowToAddrOfStructByPos[notification.RecipientKey], query, who.UserType, who.UserID)
+	to, err := db.One(ctx, s.Pool, "read whether a recipient was merged", pgx.RowToAddrOfStructByPos[notification.RecipientKey], query,
+		who.UserType, who.UserID)
 	return to, db.IgnoreNoRows(err)
 }
 
@@ -73,7 +74,8 @@ func (s Store) MergedInto(ctx context.Context, who notification.RecipientKey) (*
 func (s Store) SelvesOf(ctx context.Context, who notification.RecipientKey) (Selves, error) {
 	const query = "SELECT user_type, user_id FROM merged_recipient WHERE to_user_type = $1 AND to_user_id = $2 ORDER BY 1, 2"
 
-	former, err := db.Collect(ctx, s.Pool, "read who was merged into a recipient", pgx.RowToStructByPos[notification.RecipientKey], query, who.UserType, who.UserID)
+	former, err := db.Collect(ctx, s.Pool, "read who was merged into a recipient", pgx.RowToStructByPos[notification.RecipientKey], query,
+		who.UserType, who.UserID)
 	return append(Selves{who}, former...), err
 }
 
@@ -83,7 +85,8 @@ func (s Store) SelvesOf(ctx context.Context, who notification.RecipientKey) (Sel
 func (s Store) LinkMerged(ctx context.Context, from, to notification.RecipientKey) (changed int, err error) {
 	const (
 		lock   = "LOCK TABLE merged_recipient IN SHARE ROW EXCLUSIVE MODE"
-		revive = "DELETE FROM merged_recipient WHERE user_type = $3 AND user_id = $4 AND to_user_type = $1 AND to_user_id = $2 AND " + neitherErased
+		revive = "DELETE FROM merged_recipient WHERE user_type = $3 AND user_id = $4 AND to_user_type = $1 AND to_user_id = $2 AND " +
+			neitherErased
 		relink = "UPDATE merged_recipient SET to_user_type = $3, to_user_id = $4 WHERE to_user_type = $1 AND to_user_id = $2 AND " + neitherErased
 		link   = `
 			INSERT INTO merged_recipient AS m (user_type, user_id, to_user_type, to_user_id)
@@ -185,14 +188,16 @@ func twins() string {
 func (s Store) CountTwins(ctx context.Context, from, to notification.RecipientKey, limit int) (int, error) {
 	query := "SELECT count(*) FROM (SELECT FROM notification n WHERE " + twins() + " LIMIT $5) AS found"
 
-	return db.One(ctx, s.Pool, "count deliveries that the target gets", pgx.RowTo[int], query, from.UserType, from.UserID, to.UserType, to.UserID, limit)
+	return db.One(ctx, s.Pool, "count deliveries that the target gets", pgx.RowTo[int], query, from.UserType, from.UserID, to.UserType,
+		to.UserID, limit)
 }
 
 // CancelTwins cancels up to 500 waiting deliveries to the source of a merge that the target gets
 // already. A worker ends their workflows.
 func (s Store) CancelTwins(ctx context.Context, from, to notification.RecipientKey) (cancelled int, err error) {
 	cancelled, _, err = cancel.On(s.DB).Cancel(ctx, cancel.Cancellation{
-		Which: twins(), Args: []any{from.UserType, from.UserID, to.UserType, to.UserID}, Reason: notification.NoLongerRecipient, Limit: 500, Tell: true,
+		Which: twins(), Args: []any{from.UserType, from.UserID, to.UserType, to.UserID}, Reason: notification.NoLongerRecipient, Limit: 500,
+		Tell: true,
 	})
 	return cancelled, err
 }

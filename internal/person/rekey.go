@@ -120,7 +120,9 @@ func (s Store) eachNotificationPage(ctx context.Context, do func(rows int, found
 
 // eachPage runs a query page by page, and calls do with the addresses of each page. The
 // query reads the rows after key. The columns of key come first, then others.
-func (s Store) eachPage(ctx context.Context, query string, key, others []any, addresses func() []addressed, do func(rows int, found []addressed) error) error {
+func (s Store) eachPage(
+	ctx context.Context, query string, key, others []any, addresses func() []addressed, do func(rows int, found []addressed) error,
+) error {
 	for {
 		rows, _ := s.Pool.Query(ctx, query, slices.Concat(key, []any{rekeyPage})...) // ForEachRow returns its error
 		var found []addressed

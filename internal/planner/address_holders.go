@@ -12,7 +12,9 @@ import (
 
 // AddressHolders reads which recipients of an event have deliveries to the addresses of people, on
 // channels whose routes tell each address once. It sets the hashes of these addresses in people.
-func (s Store) AddressHolders(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) (notification.AddressHolders, error) {
+func (s Store) AddressHolders(
+	ctx context.Context, setup notification.EventSetup, people []notification.Recipient,
+) (notification.AddressHolders, error) {
 	const query = `
 		SELECT n.channel, encode(n.address_hash, 'hex'), n.user_type, n.user_id
 		FROM   unnest($2::text[], $3::text[]) AS a (channel, hash)
@@ -31,7 +33,8 @@ func (s Store) AddressHolders(ctx context.Context, setup notification.EventSetup
 	}
 	var address notification.HeldAddress
 	var holder notification.RecipientKey
-	err := db.Each(ctx, s.Pool, "read who gets the messages at addresses", []any{&address.Channel, &address.Hash, &holder.UserType, &holder.UserID},
+	err := db.Each(ctx, s.Pool, "read who gets the messages at addresses",
+		[]any{&address.Channel, &address.Hash, &holder.UserType, &holder.UserID},
 		func() { holders[address] = holder }, query, setup.Event.ID, channels, hashes)
 	return holders, err
 }

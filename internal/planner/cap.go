@@ -32,7 +32,8 @@ const (
 	// deliveries all ended unsent does not count: one delivery, or the items of a digest. Nor does a digest
 	// whose items have all left it. $2 limits the messages of each.
 	SelectCounted = `
-		SELECT jsonb_build_object('UserType', c.user_type, 'UserID', c.user_id, 'Channel', c.channel_type, 'MessageID', c.message_id, 'Category', c.category,
+		SELECT jsonb_build_object('UserType', c.user_type, 'UserID', c.user_id, 'Channel', c.channel_type, 'MessageID', c.message_id, 'Category',
+		       c.category,
 		           'At', c.at, 'Waits', c.waits, 'Place', c.place)
 		FROM   ` + CountedKeys + `
 		CROSS JOIN LATERAL (
@@ -62,7 +63,8 @@ func (s Store) ReadCounted(ctx context.Context, caps notification.Caps, people [
 			keys = append(keys, CountedKey(person.UserType, person.UserID, channel))
 		}
 	}
-	counted, err := db.Collect(ctx, s.Pool, "read counted messages", pgx.RowTo[notification.CountedMessage], SelectCounted, keys, notification.MaxCounted)
+	counted, err := db.Collect(ctx, s.Pool, "read counted messages", pgx.RowTo[notification.CountedMessage], SelectCounted, keys,
+		notification.MaxCounted)
 	notification.AddCounted(people, counted)
 	return err
 }

@@ -85,7 +85,8 @@ const (
 	           'SendBefore', jsonb_build_object(
 	               'Months', extract(year FROM e.send_before) * 12 + extract(month FROM e.send_before),
 	               'Days', extract(day FROM e.send_before),
-	               'Rest', ((extract(hour FROM e.send_before) * 3600 + extract(minute FROM e.send_before) * 60 + extract(second FROM e.send_before)) * 1e9)::bigint),
+	               'Rest', ((extract(hour FROM e.send_before) * 3600 + extract(minute FROM e.send_before) * 60 + extract(second
+	                   FROM e.send_before)) * 1e9)::bigint),
 	           'SkipIfPast', e.skip_if_past,
 	           'ExpiresAfter', coalesce((extract(epoch FROM e.expires_after) * 1e9)::bigint, 0),
 	           'ThrottleWindow', coalesce((extract(epoch FROM e.throttle_window) * 1e9)::bigint, 0),
@@ -238,11 +239,14 @@ const settingsQuery = `
 	FROM   entity_notification_settings s
 	WHERE  (s.event_type IS NULL OR s.event_type = $1)
 	AND    ((s.entity_type, s.entity_id) = ('CUSTOMER', '0')
-	    OR  (s.entity_type, s.entity_id) IN (SELECT t.entity_type, t.entity_id FROM jsonb_to_recordset($2) AS t (entity_type text, entity_id text)))`
+	    OR  (s.entity_type, s.entity_id) IN (SELECT t.entity_type, t.entity_id FROM jsonb_to_recordset($2)
+	        AS t (entity_type text, entity_id text)))`
 
 // DirectoryEntry reads one person, even if no event names them, with their memberships of
 // the entities that the targets name.
-func (s Store) DirectoryEntry(ctx context.Context, userType notification.UserType, userID string, targets []notification.Target) (notification.DirectoryEntry, error) {
+func (s Store) DirectoryEntry(
+	ctx context.Context, userType notification.UserType, userID string, targets []notification.Target,
+) (notification.DirectoryEntry, error) {
 	const person = `
 		SELECT r.user_type, r.user_id, ` + RecipientFacts + `, coalesce(r.active, false) AS active
 		FROM   ` + db.DirectoryRecipient + ` r
@@ -250,11 +254,13 @@ func (s Store) DirectoryEntry(ctx context.Context, userType notification.UserTyp
 		AND    r.user_id = $2
 		LIMIT  1`
 	const memberships = `
-		SELECT jsonb_build_object('Entity', jsonb_build_object('Type', m.entity_type, 'ID', m.entity_id), 'Role', coalesce(m.role, ''), 'Active', coalesce(m.active, false))
+		SELECT jsonb_build_object('Entity', jsonb_build_object('Type', m.entity_type, 'ID', m.entity_id), 'Role', coalesce(m.role, ''), 'Active',
+		       coalesce(m.active, false))
 		FROM   ` + db.DirectoryMember + ` m
 		WHERE  m.user_type = $1
 		AND    m.user_id = $2
-		AND    (m.entity_type, m.entity_id) IN (SELECT t.entity_type, t.entity_id FROM jsonb_to_recordset($3) AS t (entity_type text, entity_id text))
+		AND    (m.entity_type, m.entity_id) IN (SELECT t.entity_type, t.entity_id FROM jsonb_to_recordset($3)
+		       AS t (entity_type text, entity_id text))
 		ORDER BY m.role
 		LIMIT  $4`
 

@@ -15,15 +15,24 @@ type Rows interface {
 	EventSetup(ctx context.Context, eventID string) (notification.EventSetup, error)
 	TypeSetup(ctx context.Context, eventType string) (notification.EventSetup, error)
 	Event(ctx context.Context, eventID string) (notification.Event, []notification.EventRecipients, error)
-	Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error)
-	Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error)
+	Recipients(
+		ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int,
+	) (notification.RecipientPage, error)
+	Named(
+		ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string,
+	) (notification.RecipientPage, error)
 	CountRecipients(ctx context.Context, targets []notification.Target, limit int) (int, error)
-	DirectoryEntry(ctx context.Context, userType notification.UserType, userID string, targets []notification.Target) (notification.DirectoryEntry, error)
+	DirectoryEntry(
+		ctx context.Context, userType notification.UserType, userID string, targets []notification.Target,
+	) (notification.DirectoryEntry, error)
 	ReadCounted(ctx context.Context, caps notification.Caps, people []notification.Recipient) error
 	Throttles(ctx context.Context, eventType string, keys []notification.Throttle) ([]notification.Throttle, error)
 	AddressHolders(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) (notification.AddressHolders, error)
 	SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error
-	SaveLockedPlan(ctx context.Context, event notification.Event, page notification.RecipientPage, keys []notification.Throttle, decide func(notification.Used) ([]notification.DecidedRecipient, error)) error
+	SaveLockedPlan(
+		ctx context.Context, event notification.Event, page notification.RecipientPage, keys []notification.Throttle,
+		decide func(notification.Used) ([]notification.DecidedRecipient, error),
+	) error
 	AskApproval(ctx context.Context, eventID string) (time.Time, error)
 	AnswerApproval(ctx context.Context, eventID string, answer notification.Approval) (notification.Approval, error)
 }
@@ -133,7 +142,9 @@ func (p *Plan) Page(ctx context.Context, after notification.Cursor, limit int) (
 
 // Save decides about a page, and stores the decisions. If earlier messages or a limit of recipients
 // matter, it decides while the rows that it reads are locked. It calls beat for each recipient.
-func (p *Plan) Save(ctx context.Context, page notification.RecipientPage, beat func()) (decided []notification.DecidedRecipient, err error) {
+func (p *Plan) Save(
+	ctx context.Context, page notification.RecipientPage, beat func(),
+) (decided []notification.DecidedRecipient, err error) {
 	rows, event := p.planner.Rows, p.Event
 	if p.Holders, err = p.readAmounts(ctx, page.Recipients); err != nil {
 		return nil, err
@@ -165,7 +176,9 @@ func (p *Plan) readAmounts(ctx context.Context, people []notification.Recipient)
 
 // decide applies the rules to a page of recipients and renders the texts of the selected deliveries.
 // It leaves out recipients who were decided about before.
-func (p *Plan) decide(ctx context.Context, page notification.RecipientPage, used notification.Used, beat func()) ([]notification.DecidedRecipient, error) {
+func (p *Plan) decide(
+	ctx context.Context, page notification.RecipientPage, used notification.Used, beat func(),
+) ([]notification.DecidedRecipient, error) {
 	now := p.Time()
 	p.Settings = page.Settings
 	decided := make([]notification.DecidedRecipient, 0, len(page.Recipients))

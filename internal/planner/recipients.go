@@ -20,7 +20,9 @@ import (
 // An application's directory may hold rows that Herald's tables would refuse: an unknown
 // user type, or an id that is too long for a workflow ID or not printable. The query skips
 // such rows, and the first page reports them.
-func (s Store) Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error) {
+func (s Store) Recipients(
+	ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int,
+) (notification.RecipientPage, error) {
 	wanted := targetRows(targets)
 	var page notification.RecipientPage
 	batch := &pgx.Batch{}
@@ -50,7 +52,9 @@ func (s Store) CountRecipients(ctx context.Context, targets []notification.Targe
 	var count int
 	batch := &pgx.Batch{}
 	batch.Queue("SELECT set_config('jit', 'off', true)")
-	batch.Queue(query, recipientsArgs(targetRows(targets), notification.Cursor{}, limit-1)...).QueryRow(func(row pgx.Row) error { return row.Scan(&count) })
+	batch.Queue(query, recipientsArgs(targetRows(targets), notification.Cursor{}, limit-1)...).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&count)
+	})
 	return count, db.Wrap(s.Pool.SendBatch(ctx, batch).Close(), "count recipients")
 }
 
@@ -60,10 +64,13 @@ const namedPage = 20
 // Named reads one recipient in the form of a page of recipients: with the first target
 // that names them, and the role that this target needs. Recipients is empty if no target
 // names them, or they are not active.
-func (s Store) Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error) {
+func (s Store) Named(
+	ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string,
+) (notification.RecipientPage, error) {
 	var page notification.RecipientPage
 	for rank := range 2 { // they may be a manager, or not
-		for after := (&notification.Cursor{Rank: rank, Number: userNumber(userID), UserID: userID}); after != nil && after.UserID == userID; after = page.Next {
+		for after := (&notification.Cursor{Rank: rank, Number: userNumber(userID), UserID: userID}); after != nil &&
+			after.UserID == userID; after = page.Next {
 			var err error
 			if page, err = s.Recipients(ctx, eventType, targets, *after, namedPage); err != nil {
 				return notification.RecipientPage{}, err
@@ -286,11 +293,14 @@ const passedOverQuery = `
 		     AND    (t.roles IS NULL OR m.role = ANY (t.roles))
 		     LIMIT  $2)
 		    UNION ALL
-		    (SELECT r.user_type, r.user_id FROM ` + db.DirectoryRecipient + ` r WHERE t.entity_type = 'BROADCAST' AND r.active AND t.user_type IN ('', r.user_type) LIMIT $2)
+		    (SELECT r.user_type, r.user_id FROM ` + db.DirectoryRecipient + ` r WHERE t.entity_type = 'BROADCAST' AND r.active
+			AND t.user_type IN ('', r.user_type) LIMIT $2)
 		    UNION ALL
-		    (SELECT r.user_type, r.user_id FROM ` + db.DirectoryRecipient + ` r WHERE t.entity_type = 'ADMIN' AND r.active AND r.user_type = 'ADMIN' LIMIT $2)
+		    (SELECT r.user_type, r.user_id FROM ` + db.DirectoryRecipient + ` r WHERE t.entity_type = 'ADMIN' AND r.active
+			AND r.user_type = 'ADMIN' LIMIT $2)
 		    UNION ALL
-		    (SELECT r.user_type, r.user_id FROM ` + db.DirectoryRecipient + ` r WHERE t.entity_type = 'CUSTOMER' AND r.active AND (r.user_type, r.user_id) = ('CUSTOMER', t.entity_id) LIMIT 1)) x
+		    (SELECT r.user_type, r.user_id FROM ` + db.DirectoryRecipient + ` r WHERE t.entity_type = 'CUSTOMER' AND r.active
+			AND (r.user_type, r.user_id) = ('CUSTOMER', t.entity_id) LIMIT 1)) x
 	)
 	SELECT jsonb_build_object('Type', entity_type, 'ID', entity_id) AS entity,
 	       coalesce(x.user_type, '') AS user_type,

@@ -19,19 +19,22 @@ const (
 	InsertFollower = insertDecisions + `
 			ON CONFLICT (event_id, user_type, user_id) DO UPDATE
 			SET    channels = notification_decision.channels || excluded.channels,
-			       throttled_by = coalesce(notification_decision.throttled_by || excluded.throttled_by, excluded.throttled_by, notification_decision.throttled_by)` + insertDeliveries + `$6` + ofDecided
+			       throttled_by = coalesce(notification_decision.throttled_by || excluded.throttled_by, excluded.throttled_by,
+			           notification_decision.throttled_by)` + insertDeliveries + `$6` + ofDecided
 
 	insertDecisions = `
 		WITH decided AS (
 			INSERT INTO notification_decision (event_id, user_type, user_id, channels, throttled_by)
 			SELECT $1, d.user_type, d.user_id, d.channels, d.throttled_by
 			FROM   jsonb_to_recordset($3) AS d (user_type text, user_id text, channels jsonb, throttled_by jsonb)
-			WHERE  NOT EXISTS (SELECT FROM erased_recipient e WHERE (e.user_type, e.user_id) = (d.user_type, d.user_id)) -- decided from facts older than the erasure`
+			WHERE  NOT EXISTS (SELECT FROM erased_recipient e
+			       WHERE (e.user_type, e.user_id) = (d.user_type, d.user_id)) -- decided from facts older than the erasure`
 	insertDeliveries = `
 			RETURNING user_type, user_id
 		)
 		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, entity_type, entity_id, channel, delivery_id,
-		                          title, body, url, recipient_address, status, last_error, strategy, priority, send_after, expires_at, collapse_key, collapse_seq, address_hash, escalates, escalated_from)
+		                          title, body, url, recipient_address, status, last_error, strategy, priority, send_after, expires_at,
+		                              collapse_key, collapse_seq, address_hash, escalates, escalated_from)
 		SELECT $1, $2, nullif($5, ''), p.user_type, p.user_id, nullif(p.entity ->> 'Type', ''), nullif(p.entity ->> 'ID', ''),
 		       p.channel, p.delivery_id || other.mark,
 		       CASE WHEN other.sendable THEN p.title END,
@@ -39,7 +42,9 @@ const (
 		       CASE WHEN other.sendable THEN nullif(p.url, '') END,
 		       nullif(p.address, ''),
 		       CASE WHEN other.sendable THEN 'PENDING' ELSE 'FAILED' END,
-		       CASE WHEN other.mark = '' THEN nullif(p.problem, '') ELSE format('the id %s is taken by the delivery of event %s to %s/%s', p.delivery_id, other.event_id, other.user_type, other.user_id) END,
+		       CASE WHEN other.mark = '' THEN nullif(p.problem, '')
+		           ELSE format('the id %s is taken by the delivery of event %s to %s/%s', p.delivery_id, other.event_id, other.user_type,
+		               other.user_id) END,
 		       p.strategy, p.priority,
 		       CASE WHEN other.sendable THEN p.send_after END,
 		       p.expires_at,
@@ -50,11 +55,13 @@ const (
 		       `
 	ofDecided = `
 		FROM   jsonb_to_recordset($4) AS p (user_type text, user_id text, entity jsonb, channel text, delivery_id text,
-		                                    title text, body text, url text, address text, problem text, strategy text, priority text, send_after timestamptz, expires_at timestamptz, address_hash text)
+		                                    title text, body text, url text, address text, problem text, strategy text, priority text,
+		                                        send_after timestamptz, expires_at timestamptz, address_hash text)
 		JOIN   decided USING (user_type, user_id)
 		LEFT JOIN notification n ON n.delivery_id = p.delivery_id AND (n.event_id, n.user_type, n.user_id) <> ($1, p.user_type, p.user_id)
 		CROSS JOIN LATERAL (
-			SELECT CASE WHEN n.id IS NULL THEN '' ELSE '~' END AS mark, n.id IS NULL AND p.problem = '' AS sendable, n.event_id, n.user_type, n.user_id
+			SELECT CASE WHEN n.id IS NULL THEN '' ELSE '~' END AS mark, n.id IS NULL AND p.problem = '' AS sendable, n.event_id, n.user_type,
+			       n.user_id
 		) AS other
 		ON CONFLICT (event_id, user_type, user_id, channel) DO NOTHING -- planned before its decision was purged`
 	// NumberTaken looks up each id separately: an event may have a million rows.

@@ -30,7 +30,9 @@ func TestSavePlanWithATakenID(t *testing.T) {
 		require.Len(t, second, 2)
 		require.Equal(t, "e-customer5-customer9-EMAIL", second[1].DeliveryID, "the other recipient of the page is planned")
 		for _, later := range []notification.Delivery{second[0], third[0]} {
-			require.Equal(t, fmt.Sprintf("%s~%d", id, postgrestest.Get[int](t, s, "SELECT id FROM notification WHERE delivery_id = $1", later.DeliveryID)), later.DeliveryID)
+			require.Equal(t,
+				fmt.Sprintf("%s~%d", id, postgrestest.Get[int](t, s, "SELECT id FROM notification WHERE delivery_id = $1", later.DeliveryID)),
+				later.DeliveryID)
 			require.Equal(t, roomtest.Row{
 				Status: "FAILED", Address: new("to-EMAIL"),
 				Error: new("the id " + id + " is taken by the delivery of event e-customer5-customer7 to CUSTOMER/8"),
@@ -50,15 +52,18 @@ func TestSavePlanWithATakenIDSideBySide(t *testing.T) {
 	roomtest.SideBySide(t, 2, func(i int) error {
 		pair := [][2]string{{"e", "5-customer7"}, {"e-customer5", "7"}}[i]
 		plan := func() error {
-			return planner.On(s).SavePlan(t.Context(), notification.Event{ID: pair[0], Type: "T"}, []notification.DecidedRecipient{roomtest.ToCustomer(pair[0], pair[1])})
+			return planner.On(s).SavePlan(t.Context(), notification.Event{ID: pair[0], Type: "T"},
+				[]notification.DecidedRecipient{roomtest.ToCustomer(pair[0], pair[1])})
 		}
 		if plan() == nil {
 			return nil
 		}
 		return plan()
 	})
-	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'PENDING' AND delivery_id = 'e-customer5-customer7-EMAIL'"))
-	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'FAILED' AND delivery_id = 'e-customer5-customer7-EMAIL~' || id"))
+	require.Equal(t, 1, postgrestest.Get[int](t, s,
+		"SELECT count(*) FROM notification WHERE status = 'PENDING' AND delivery_id = 'e-customer5-customer7-EMAIL'"))
+	require.Equal(t, 1, postgrestest.Get[int](t, s,
+		"SELECT count(*) FROM notification WHERE status = 'FAILED' AND delivery_id = 'e-customer5-customer7-EMAIL~' || id"))
 }
 
 // Deliveries that outlive a purge of decisions stay. A new plan adds the missing ones.
@@ -88,27 +93,35 @@ func TestSavePlan(t *testing.T) {
 	later.Strategy, later.Priority, later.SendAfter = notification.Delayed, notification.High, at
 	bare := roomtest.Planned(notification.Push)
 	bare.Address = ""
-	broken := notification.PlannedDelivery{Channel: notification.SMS, Address: "+1", Strategy: notification.Immediate, Priority: notification.Low, Problem: "no key pax"}
+	broken := notification.PlannedDelivery{
+		Channel: notification.SMS, Address: "+1", Strategy: notification.Immediate, Priority: notification.Low, Problem: "no key pax",
+	}
 	page := []notification.DecidedRecipient{roomtest.Decided("10", later, bare), roomtest.Decided("9", broken), roomtest.Decided("8")}
 
 	deliveries, ids := roomtest.SavePlan(t, s, page...)
 
 	want := []notification.Delivery{
-		{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.High, Later: true},
-		{DeliveryID: "evt-1-staff10-PUSH", Channel: notification.Push, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.Normal},
-		{DeliveryID: "evt-1-staff9-SMS", Channel: notification.SMS, UserType: notification.RestaurantUser, UserID: "9", Priority: notification.Low},
+		{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10",
+			Priority: notification.High, Later: true},
+		{DeliveryID: "evt-1-staff10-PUSH", Channel: notification.Push, UserType: notification.RestaurantUser, UserID: "10",
+			Priority: notification.Normal},
+		{DeliveryID: "evt-1-staff9-SMS", Channel: notification.SMS, UserType: notification.RestaurantUser, UserID: "9",
+			Priority: notification.Low},
 	}
 	require.ElementsMatch(t, want, deliveries)
 	require.Equal(t, []string{"evt-1-staff10-EMAIL"}, roomtest.IDsIn(t, s, ids, true))
 	require.ElementsMatch(t, []string{"evt-1-staff10-PUSH", "evt-1-staff9-SMS"}, roomtest.IDsIn(t, s, ids, false))
 
-	require.Equal(t, roomtest.Row{Status: "PENDING", Title: new("title"), Body: new("body"), Address: new("to-EMAIL")}, roomtest.Delivery(t, s, "evt-1-staff10-EMAIL"))
+	require.Equal(t, roomtest.Row{Status: "PENDING", Title: new("title"), Body: new("body"), Address: new("to-EMAIL")},
+		roomtest.Delivery(t, s, "evt-1-staff10-EMAIL"))
 	require.Equal(t, roomtest.Row{Status: "PENDING", Title: new("title"), Body: new("body")}, roomtest.Delivery(t, s, "evt-1-staff10-PUSH"))
 	require.Equal(t, roomtest.Row{Status: "FAILED", Error: new("no key pax"), Address: new("+1")}, roomtest.Delivery(t, s, "evt-1-staff9-SMS"))
 	require.Equal(t, "DELAYED", postgrestest.Get[string](t, s, "SELECT strategy FROM notification WHERE channel = 'EMAIL'"))
 	require.Equal(t, "RESERVATION_REQUESTED", postgrestest.Get[string](t, s, "SELECT event_type FROM notification WHERE channel = 'EMAIL'"))
-	require.JSONEq(t, `{"EMAIL": "SELECTED", "PUSH": "SELECTED", "SLACK": "NO_ADDRESS"}`, postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '10'"))
-	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`, postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '8'"))
+	require.JSONEq(t, `{"EMAIL": "SELECTED", "PUSH": "SELECTED", "SLACK": "NO_ADDRESS"}`,
+		postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '10'"))
+	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`,
+		postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '8'"))
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(correlation_id) FROM notification"), "the event has none")
 
 	deliveries, ids = roomtest.SavePlan(t, s) // for nobody
@@ -146,17 +159,20 @@ func TestSavePlanRepeated(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	first, ids := roomtest.SavePlan(t, s, roomtest.Decided("9", roomtest.Planned(notification.Email), roomtest.Planned(notification.SMS)), roomtest.Decided("10"))
+	first, ids := roomtest.SavePlan(t, s, roomtest.Decided("9", roomtest.Planned(notification.Email), roomtest.Planned(notification.SMS)),
+		roomtest.Decided("10"))
 	changed := roomtest.Planned(notification.Email)
 	changed.Body = "changed"
 
-	again, sameIDs := roomtest.SavePlan(t, s, roomtest.Decided("9", changed, roomtest.Planned(notification.Push)), roomtest.Decided("10", roomtest.Planned(notification.Email)))
+	again, sameIDs := roomtest.SavePlan(t, s, roomtest.Decided("9", changed, roomtest.Planned(notification.Push)),
+		roomtest.Decided("10", roomtest.Planned(notification.Email)))
 
 	require.Equal(t, first, again)
 	require.Equal(t, ids, sameIDs)
 	require.Equal(t, new("body"), roomtest.Delivery(t, s, "evt-1-staff9-EMAIL").Body)
 	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification"))
-	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`, postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '10'"))
+	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`,
+		postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '10'"))
 }
 
 // An attempt that timed out may still run at the same time as its repeat.
@@ -190,7 +206,8 @@ func TestSavePlanStoresAllOrNothing(t *testing.T) {
 	s := postgrestest.New(t)
 	refused := roomtest.Planned(notification.SMS)
 	refused.Priority = "URGENT"
-	err := planner.On(s).SavePlan(t.Context(), roomtest.Event1, []notification.DecidedRecipient{roomtest.Decided("9", roomtest.Planned(notification.Email)), roomtest.Decided("10", refused)})
+	err := planner.On(s).SavePlan(t.Context(), roomtest.Event1,
+		[]notification.DecidedRecipient{roomtest.Decided("9", roomtest.Planned(notification.Email)), roomtest.Decided("10", refused)})
 	require.ErrorContains(t, err, "notification_priority")
 	require.NotContains(t, err.Error(), "to-SMS")
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_decision"))

@@ -18,7 +18,10 @@ import (
 //
 // As everywhere, it locks deliveries, by id, before it locks other rows: these are the older deliveries
 // that the event may replace.
-func (s Store) SaveLockedPlan(ctx context.Context, event notification.Event, page notification.RecipientPage, keys []notification.Throttle, decide func(notification.Used) ([]notification.DecidedRecipient, error)) error {
+func (s Store) SaveLockedPlan(
+	ctx context.Context, event notification.Event, page notification.RecipientPage, keys []notification.Throttle,
+	decide func(notification.Used) ([]notification.DecidedRecipient, error),
+) error {
 	// Each statement has to see what others committed before it got the locks.
 	err := pgx.BeginTxFunc(ctx, s.Pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		used, err := lockPlan(ctx, tx, event, page)
@@ -87,10 +90,12 @@ func lockPlan(ctx context.Context, tx pgx.Tx, event notification.Event, page not
 }
 
 // lastDelivery is the delivery of a row t of throttle, unless it ended FAILED or CANCELLED.
-const lastDelivery = `coalesce(CASE WHEN NOT EXISTS (SELECT FROM notification n WHERE n.delivery_id = t.delivery_id AND n.status IN ('FAILED', 'CANCELLED')) THEN t.delivery_id END, '')`
+const lastDelivery = `coalesce(CASE WHEN NOT EXISTS (SELECT FROM notification n WHERE n.delivery_id = t.delivery_id
+	AND n.status IN ('FAILED', 'CANCELLED')) THEN t.delivery_id END, '')`
 
 // throttleKeys are the elements of $2 as rows k.
-const throttleKeys = `jsonb_to_recordset($2) AS k (user_type text, user_id text, channel_type text, throttle_key text, delivery_id text, "window" bigint)`
+const throttleKeys = `jsonb_to_recordset($2)
+	AS k (user_type text, user_id text, channel_type text, throttle_key text, delivery_id text, "window" bigint)`
 
 // LockThrottles locks rows in the order of their keys, and returns their deliveries. It inserts
 // missing rows. A second statement sees the end of a delivery that was stored while the first one waited
@@ -136,6 +141,8 @@ const RecordThrottles = `
 		       began_at    = m.began,
 		       ends_at     = m.began + k.window / 1000 * interval '1 microsecond'
 		FROM   (SELECT clock_timestamp() AS began) m, ` + throttleKeys + `
-		WHERE  (t.user_type, t.user_id, t.event_type, t.channel_type, t.throttle_key) = (k.user_type, k.user_id, $1, k.channel_type, k.throttle_key)
+		WHERE  (t.user_type, t.user_id, t.event_type, t.channel_type, t.throttle_key) = (k.user_type, k.user_id, $1, k.channel_type,
+		       k.throttle_key)
 		AND    t.delivery_id IS DISTINCT FROM k.delivery_id
-		AND    EXISTS (SELECT FROM notification n WHERE n.delivery_id = k.delivery_id AND NOT (k.throttle_key = '` + notification.FirstOfDigest + `' AND n.strategy = 'AGGREGATE'))`
+		AND    EXISTS (SELECT FROM notification n WHERE n.delivery_id = k.delivery_id
+		       AND NOT (k.throttle_key = '` + notification.FirstOfDigest + `' AND n.strategy = 'AGGREGATE'))`

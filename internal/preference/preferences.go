@@ -78,7 +78,9 @@ func preferences(ctx context.Context, on db.Querier, who notification.RecipientK
 	batch := &pgx.Batch{}
 	batch.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&found.AsOf) })
 	batch.Queue(zonePreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return row.Scan(&found.Timezone) })
-	batch.Queue(digestPreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return db.IgnoreNoRows(row.Scan(&found.DigestAt)) })
+	batch.Queue(digestPreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error {
+		return db.IgnoreNoRows(row.Scan(&found.DigestAt))
+	})
 	type channelRow struct {
 		notification.ChannelPreference
 		Quiet notification.QuietHoursPreference
@@ -157,7 +159,8 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 		SET    digest_at = excluded.digest_at`
 	const quietHours = `
 		INSERT INTO user_notification_preferences AS p (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-		SELECT $1, $2, w.channel, (w.quiet_hours ->> 'enabled')::boolean, nullif(w.quiet_hours ->> 'start', '')::time, nullif(w.quiet_hours ->> 'end', '')::time
+		SELECT $1, $2, w.channel, (w.quiet_hours ->> 'enabled')::boolean, nullif(w.quiet_hours ->> 'start', '')::time,
+		       nullif(w.quiet_hours ->> 'end', '')::time
 		FROM   jsonb_to_recordset($3) AS w (channel text, quiet_hours jsonb)
 		WHERE  w.quiet_hours IS NOT NULL
 		AND   ((w.quiet_hours ->> 'enabled')::boolean
@@ -213,8 +216,10 @@ type Choice struct {
 func QueueChoices(batch *pgx.Batch, all []Choice) {
 	const wanted = `
 		WITH wanted AS (
-			SELECT DISTINCT ON (p."UserType", p."UserID", "Category", "Channel") p.*, "Category", "Channel", "Enabled", "At", "Undoes", "ReceiptOf", "Said"
-			FROM   jsonb_to_recordset($1) AS c ("UserType" text, "UserID" text, "Category" text, "Channel" text, "Enabled" boolean, "At" timestamptz, "Undoes" text,
+			SELECT DISTINCT ON (p."UserType", p."UserID", "Category", "Channel") p.*, "Category", "Channel", "Enabled", "At", "Undoes", "ReceiptOf",
+			       "Said"
+			FROM   jsonb_to_recordset($1) AS c ("UserType" text, "UserID" text, "Category" text, "Channel" text, "Enabled" boolean, "At" timestamptz,
+			       "Undoes" text,
 			                                   "ReceiptOf" text, "Said" timestamptz)
 			LEFT JOIN merged_recipient m ON (m.user_type, m.user_id) = (c."UserType", c."UserID")
 			CROSS JOIN LATERAL (SELECT coalesce(m.to_user_type, c."UserType") AS "UserType", coalesce(m.to_user_id, c."UserID") AS "UserID") p
@@ -228,7 +233,8 @@ func QueueChoices(batch *pgx.Batch, all []Choice) {
 		              SELECT FROM delivery_receipt r
 		              WHERE  r.delivery_id = w."ReceiptOf"
 		              AND    r.at > w."Said"
-		              AND    r.status = ANY (CASE WHEN w."Enabled" THEN '{unsubscribe,group_unsubscribe}' ELSE '{group_resubscribe}' END::text[]))`
+		              AND    r.status = ANY (CASE WHEN w."Enabled" THEN '{unsubscribe,group_unsubscribe}'
+		                  ELSE '{group_resubscribe}' END::text[]))`
 	const channels = wanted + `
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled)
 		SELECT w."UserType", w."UserID", w."Channel", w."Enabled"
@@ -243,7 +249,8 @@ func QueueChoices(batch *pgx.Batch, all []Choice) {
 		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
 		SELECT w."UserType", w."UserID", w."Category", w."Channel", w."Enabled"
 		FROM   wanted w
-		LEFT JOIN user_category_preferences o ON (o.user_type, o.user_id, o.category, o.channel_type) = (w."UserType", w."UserID", w."Category", w."Channel")
+		LEFT JOIN user_category_preferences o ON (o.user_type, o.user_id, o.category, o.channel_type) = (w."UserType", w."UserID", w."Category",
+		       w."Channel")
 		WHERE  w."Category" <> ''
 		AND    NOT (` + stays + `)
 		ORDER BY 1, 2, 3, 4

@@ -44,7 +44,8 @@ const (
 	notUnderWay = `(SELECT p.status = 'PROCESSING' OR p.updated_at >= $1 FROM processed_event p WHERE p.event_id = t.event_id) IS NOT TRUE`
 	notToStart  = `coalesce((SELECT o.status FROM event_outbox o WHERE o.event_id = t.event_id), '') NOT IN ('PENDING', 'FAILED')`
 	// A PENDING delivery keeps its event: an operator retries the delivery, or the sweep sends it.
-	nobodyWaits = `(SELECT true FROM notification n WHERE n.event_id = t.event_id AND ` + db.Undelivered + ` AND n.status = (SELECT 'PENDING') LIMIT 1) IS NOT TRUE`
+	nobodyWaits = `(SELECT true FROM notification n WHERE n.event_id = t.event_id AND ` + db.Undelivered +
+		` AND n.status = (SELECT 'PENDING') LIMIT 1) IS NOT TRUE`
 	// While a row waits for its topic, its event shows that people were notified.
 	notResting = `NOT EXISTS (SELECT FROM source_topic r WHERE r.source = t.source)`
 	outboxDone = `t.status = 'PROCESSED' AND ` + notResting + ` AND ` + notUnderWay + ` AND ` + nobodyWaits

@@ -25,7 +25,8 @@ func TestConsumeEach(t *testing.T) {
 
 	require.NoError(t, broker.Publish(t.Context(), letter("1")))
 	require.NoError(t, broker.PublishWebSocket(t.Context(), "customer", "evt-1-customer7-WEBSOCKET", []byte(`{"n":1}`)))
-	require.NoError(t, broker.Publish(t.Context(), rabbitmq.Message{RoutingKey: "notification.websocket.all", ID: "2", Body: []byte(`{"n":2}`)}))
+	require.NoError(t,
+		broker.Publish(t.Context(), rabbitmq.Message{RoutingKey: "notification.websocket.all", ID: "2", Body: []byte(`{"n":2}`)}))
 
 	want := []string{`notification.websocket.customer {"n":1}`, `notification.websocket.all {"n":2}`}
 	for _, inbox := range []*inbox{first, second} {
@@ -103,7 +104,8 @@ func TestConsumeTooSlow(t *testing.T) {
 	for i := range sent - 1 {
 		publish(t, channel, "notification.websocket.customer", strconv.Itoa(i))
 	}
-	confirmed, err := channel.PublishWithDeferredConfirm(rabbitmq.Exchange, "notification.websocket.customer", false, false, amqp.Publishing{Body: []byte("last")})
+	confirmed, err := channel.PublishWithDeferredConfirm(rabbitmq.Exchange, "notification.websocket.customer", false, false,
+		amqp.Publishing{Body: []byte("last")})
 	require.NoError(t, err)
 	require.True(t, confirmed.Wait())
 	require.Len(t, inbox.gaps(), 1)

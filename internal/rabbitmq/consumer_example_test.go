@@ -99,7 +99,9 @@ func TestConsumerOfTheDocument(t *testing.T) {
 	const queue, key = "billing.events", "notification.restaurant"
 	require.NoError(t, bindQueue(vhost.Dial(t), queue, key))
 	for _, id := range []string{"evt-1", "evt-1", "evt-2"} {
-		event := notification.Event{ID: id, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: json.RawMessage(`{"guests":4}`)}
+		event := notification.Event{
+			ID: id, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: json.RawMessage(`{"guests":4}`),
+		}
 		require.NoError(t, broker.PublishEvent(t.Context(), event, []string{"restaurant"}))
 	}
 
@@ -128,10 +130,12 @@ func TestBodiesOfTheDocument(t *testing.T) {
 	vhost, broker := connected(t)
 	created := time.Date(2026, 11, 21, 10, 0, 1, 0, time.UTC)
 	require.NoError(t, broker.PublishEvent(t.Context(), notification.Event{
-		ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: json.RawMessage(`{"restaurantId":5,"guests":4,"time":"19:30"}`),
+		ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5",
+		Payload: json.RawMessage(`{"restaurantId":5,"guests":4,"time":"19:30"}`),
 	}, []string{"restaurant"}))
 	require.NoError(t, broker.PublishDeadLetter(t.Context(), notification.DeadLetter{
-		DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", CorrelationID: "c-1", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10",
+		DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", CorrelationID: "c-1", Channel: notification.Email,
+		UserType: notification.RestaurantUser, UserID: "10",
 		Reason: "bounced: 550 no such mailbox", Attempts: 1, FailedAt: created.Add(987 * time.Millisecond).In(time.FixedZone("CET", 3600)),
 	}))
 	frame, err := json.Marshal(notification.Message{

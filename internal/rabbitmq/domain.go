@@ -64,7 +64,8 @@ func (b *Broker) PublishDeadLetter(ctx context.Context, letter notification.Dead
 	if err != nil {
 		return refused(codeNotJSON)
 	}
-	return b.Publish(ctx, Message{RoutingKey: DeadLetterQueue, ID: letter.DeliveryID, CorrelationID: letter.CorrelationID, Body: body, Persistent: true})
+	return b.Publish(ctx,
+		Message{RoutingKey: DeadLetterQueue, ID: letter.DeliveryID, CorrelationID: letter.CorrelationID, Body: body, Persistent: true})
 }
 
 // PublishWebSocket publishes a message for an audience's gateways. It creates a missing queue. It

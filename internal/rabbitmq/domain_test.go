@@ -38,7 +38,8 @@ func TestPublishEventAggregateID(t *testing.T) {
 
 	vhost, broker := connected(t)
 	tests := map[string]string{
-		"5": `5`, "0": `0`, "-7": `-7`, "9007199254740991": `9007199254740991`, "9007199254740992": `"9007199254740992"`, "-9007199254740992": `"-9007199254740992"`,
+		"5": `5`, "0": `0`, "-7": `-7`, "9007199254740991": `9007199254740991`, "9007199254740992": `"9007199254740992"`,
+		"-9007199254740992":  `"-9007199254740992"`,
 		"653247040368672768": `"653247040368672768"`, "9223372036854775807": `"9223372036854775807"`,
 		"": `""`, "007": `"007"`, "+5": `"+5"`, "-0": `"-0"`, "1e3": `"1e3"`, "1.0": `"1.0"`, " 1": `" 1"`,
 		"9223372036854775808": `"9223372036854775808"`, "a1b2": `"a1b2"`,
@@ -98,7 +99,9 @@ func TestAddedUserType(t *testing.T) {
 	channel := vhost.Dial(t)
 	_, err = channel.QueueDeclare("notification.websocket.doctor", true, false, false, false, nil) // by a gateway, with its own arguments
 	require.NoError(t, err)
-	broker.Declare([]notification.UserTypeRow{{UserType: "DOCTOR", Who: "doctor", Audience: "doctor"}, {UserType: "GUEST", Who: "guest", Audience: "guest"}})
+	broker.Declare([]notification.UserTypeRow{
+		{UserType: "DOCTOR", Who: "doctor", Audience: "doctor"}, {UserType: "GUEST", Who: "guest", Audience: "guest"},
+	})
 	require.NoError(t, broker.Ready())
 	require.NoError(t, broker.PublishWebSocket(t.Context(), "doctor", "d2", []byte("{}")))
 	require.Len(t, vhost.Take(t, "notification.websocket.doctor"), 1)

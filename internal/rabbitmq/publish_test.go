@@ -22,7 +22,8 @@ func TestPublish(t *testing.T) {
 	t.Parallel()
 
 	vhost, broker := connected(t)
-	require.NoError(t, broker.Publish(t.Context(), rabbitmq.Message{RoutingKey: "notification.admin", ID: "evt-1", Type: "LOGIN", CorrelationID: "c-1", Body: []byte(`{"a":1}`)}))
+	require.NoError(t, broker.Publish(t.Context(),
+		rabbitmq.Message{RoutingKey: "notification.admin", ID: "evt-1", Type: "LOGIN", CorrelationID: "c-1", Body: []byte(`{"a":1}`)}))
 
 	got := vhost.Take(t, "notification.admin")[0]
 	require.Equal(t, []string{"notifications.exchange", "notification.admin", "evt-1", "LOGIN", "c-1", "application/json", `{"a":1}`},
@@ -44,7 +45,8 @@ func TestPublishRefused(t *testing.T) {
 		{name: "long routing key", message: rabbitmq.Message{RoutingKey: long, ID: "1"}, code: "property over 255 bytes"},
 		{name: "long id", message: rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, ID: long}, code: "property over 255 bytes"},
 		{name: "long type", message: rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, Type: long}, code: "property over 255 bytes"},
-		{name: "long correlation id", message: rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, CorrelationID: long}, code: "property over 255 bytes"},
+		{name: "long correlation id", message: rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, CorrelationID: long},
+			code: "property over 255 bytes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -42,7 +42,8 @@ func (c *receiptChanges) add(r notification.Receipt, rows []*receivedRow, keys [
 			c.move(r, row)
 		}
 		if r.Unsubscribes || r.Resubscribes {
-			made := preference.Choice{RecipientKey: notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}, Category: row.Category, Channel: row.Channel,
+			made := preference.Choice{RecipientKey: notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}, Category: row.Category,
+				Channel: row.Channel,
 				Enabled: r.Resubscribes, ReceiptOf: r.DeliveryID, Said: &r.At}
 			if r.Resubscribes {
 				made.Undoes = bySendGrid

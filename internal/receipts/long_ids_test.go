@@ -26,7 +26,10 @@ func TestReceiptsOfLongIDs(t *testing.T) {
 			sum := sha256.Sum256([]byte(long))
 			postgrestest.Exec(t, s, "DELETE FROM delivery_attempt")
 			postgrestest.Exec(t, s, "UPDATE notification SET channel = 'SMS', "+column+" = $1", long)
-			got := roomtest.Record(t, s, notification.Receipt{Provider: "vonage", ID: "V1/failed", DeliveryID: hex.EncodeToString(sum[:]), MessageID: "m", Word: "failed", At: roomtest.Day, Status: notification.Failed, Detail: "error 1"})
+			got := roomtest.Record(t, s, notification.Receipt{
+				Provider: "vonage", ID: "V1/failed", DeliveryID: hex.EncodeToString(sum[:]), MessageID: "m", Word: "failed", At: roomtest.Day,
+				Status: notification.Failed, Detail: "error 1",
+			})
 			require.False(t, got[0].Unknown)
 			require.Equal(t, "FAILED failed: error 1", postgrestest.Get[string](t, s, "SELECT status || ' ' || last_error FROM notification"))
 			require.Equal(t, long, postgrestest.Get[string](t, s, "SELECT delivery_id FROM delivery_receipt"))

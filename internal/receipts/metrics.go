@@ -53,20 +53,25 @@ func newMetrics(cfg Config) (*metrics, error) {
 	var failed [3]error
 	meter := cfg.Meter
 	m := &metrics{logger: cfg.Logger, malformed: rate.Sometimes{Interval: saidInterval}, refused: map[string]*rate.Sometimes{}}
-	m.receipts, failed[0] = meter.Int64Counter("herald_receipts", metric.WithDescription("Receipts of providers for messages that they had accepted."))
-	m.refusals, failed[1] = meter.Int64Counter("herald_receipts_refused", metric.WithDescription("Refused requests to the webhooks for providers."))
+	m.receipts, failed[0] = meter.Int64Counter("herald_receipts",
+		metric.WithDescription("Receipts of providers for messages that they had accepted."))
+	m.refusals, failed[1] = meter.Int64Counter("herald_receipts_refused",
+		metric.WithDescription("Refused requests to the webhooks for providers."))
 	m.age, failed[2] = meter.Float64Histogram("herald_receipt_age", metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(ageBuckets...),
 		metric.WithDescription("Time from the provider's acceptance of a message to its receipt."))
 	if err := errors.Join(failed[:]...); err != nil {
 		return nil, err
 	}
-	for _, cause := range []string{string(channel.Unsigned), string(channel.Forged), string(channel.Stale), string(channel.NoKey), tooLarge, incomplete, full, away} {
+	for _, cause := range []string{
+		string(channel.Unsigned), string(channel.Forged), string(channel.Stale), string(channel.NoKey), tooLarge, incomplete, full, away,
+	} {
 		m.refused[cause] = &rate.Sometimes{Interval: saidInterval}
 		m.refusals.Add(context.Background(), 0, label(causeLabel, cause))
 	}
 	for _, receiver := range cfg.Receivers {
 		for _, outcome := range []string{
-			outcomeDelivered, outcomeBounced, outcomeFailed, outcomeComplained, outcomeUnsubscribed, outcomeNoted, outcomeRepeated, outcomeUnknown, outcomeMalformed,
+			outcomeDelivered, outcomeBounced, outcomeFailed, outcomeComplained, outcomeUnsubscribed, outcomeNoted, outcomeRepeated, outcomeUnknown,
+			outcomeMalformed,
 		} {
 			m.count(receiver.Channel, outcome, 0)
 		}

@@ -48,7 +48,8 @@ func TestBatchIsStored(t *testing.T) {
 		require.Contains(t, rows[1], "EMAIL FAILED")
 		require.Contains(t, rows[1], "550 [address] unknown")
 		require.Equal(t, []string{"e1", "e2", "e3"}, r.texts(`SELECT receipt_id FROM delivery_receipt ORDER BY 1`))
-		require.Equal(t, []string{"BOUNCE"}, r.texts(`SELECT reason FROM recipient_suppression WHERE address_hash = $1`, r.store.AddressHash("ada@example.com")))
+		require.Equal(t, []string{"BOUNCE"},
+			r.texts(`SELECT reason FROM recipient_suppression WHERE address_hash = $1`, r.store.AddressHash("ada@example.com")))
 	}
 
 	require.Equal(t, int64(1), r.counted("herald_receipts", "channel=EMAIL", "outcome=delivered"))
@@ -82,7 +83,8 @@ func TestStatusIsStored(t *testing.T) {
 	require.Contains(t, rows[1], "SMS FAILED")
 	require.Contains(t, rows[1], "error 30005: the number is unknown")
 	require.Equal(t, []string{"SM1/delivered", "SM1/sent", "SM2/undelivered"}, r.texts(`SELECT receipt_id FROM delivery_receipt ORDER BY 1`))
-	require.Equal(t, []string{"INVALID"}, r.texts(`SELECT reason FROM recipient_suppression WHERE address_hash = $1`, r.store.AddressHash(number)))
+	require.Equal(t, []string{"INVALID"},
+		r.texts(`SELECT reason FROM recipient_suppression WHERE address_hash = $1`, r.store.AddressHash(number)))
 	require.Equal(t, int64(4), r.counted("herald_receipts", "channel=SMS", "outcome=unknown"))
 	require.Equal(t, int64(2), r.counted("herald_receipts", "channel=SMS", "outcome=malformed"))
 	require.Equal(t, int64(3), r.counted("herald_receipts", "channel=SMS", "outcome=repeated"))
@@ -95,7 +97,8 @@ func TestInbound(t *testing.T) {
 
 	r := newRoom(t)
 	suppressed := func() []string {
-		return r.texts(`SELECT reason FROM recipient_suppression WHERE channel = 'SMS' AND address_hash = $1 ORDER BY 1`, r.store.AddressHash(number))
+		return r.texts(`SELECT reason FROM recipient_suppression WHERE channel = 'SMS' AND address_hash = $1 ORDER BY 1`,
+			r.store.AddressHash(number))
 	}
 	require.NoError(t, suppression.On(r.store).Suppress(t.Context(), notification.SMS, number, notification.SuppressedInvalid, ""))
 	steps := []struct {
@@ -154,25 +157,36 @@ func TestRefusals(t *testing.T) {
 		status           int
 		cause            string
 	}{
-		{name: "no signature", path: sendgrid, body: batch, header: without("X-Twilio-Email-Event-Webhook-Signature"), status: 403, cause: "unsigned"},
+		{name: "no signature", path: sendgrid, body: batch, header: without("X-Twilio-Email-Event-Webhook-Signature"), status: 403,
+			cause: "unsigned"},
 		{name: "no time", path: sendgrid, body: batch, header: without("X-Twilio-Email-Event-Webhook-Timestamp"), status: 403, cause: "unsigned"},
 		{name: "another body", path: sendgrid, body: batch + " ", header: signed, status: 403, cause: "forged"},
 		{name: "another key", path: sendgrid, body: batch, header: keyless.signer.SendGrid(now, batch), status: 403, cause: "forged"},
-		{name: "a malformed signature", path: sendgrid, body: batch, header: http.Header{"X-Twilio-Email-Event-Webhook-Signature": {"%"}, "X-Twilio-Email-Event-Webhook-Timestamp": {fmt.Sprint(now.Unix())}}, status: 403, cause: "forged"},
-		{name: "older than SendGrid repeats", path: sendgrid, body: batch, header: r.signer.SendGrid(now.Add(-25*time.Hour-time.Minute), batch), status: 403, cause: "stale"},
+		{name: "a malformed signature", path: sendgrid, body: batch, header: http.Header{
+			"X-Twilio-Email-Event-Webhook-Signature": {"%"}, "X-Twilio-Email-Event-Webhook-Timestamp": {fmt.Sprint(now.Unix())},
+		}, status: 403, cause: "forged"},
+		{name: "older than SendGrid repeats", path: sendgrid, body: batch, header: r.signer.SendGrid(now.Add(-25*time.Hour-time.Minute), batch),
+			status: 403, cause: "stale"},
 		{name: "no key here", path: sendgrid, body: batch, header: signed, at: keyless, status: 403, cause: "no_key"},
 		{name: "too large", path: sendgrid, body: long, header: r.signer.SendGrid(now, long), status: 413, cause: "too_large"},
 		{name: "a status without a signature", path: twilio, body: fields.Encode(), header: http.Header{}, status: 403, cause: "unsigned"},
-		{name: "a status of another delivery", path: twilio + "?delivery_id=x", body: fields.Encode(), header: texted, status: 403, cause: "forged"},
+		{name: "a status of another delivery", path: twilio + "?delivery_id=x", body: fields.Encode(), header: texted, status: 403,
+			cause: "forged"},
 		{name: "a status of no delivery", path: twilio, body: fields.Encode(), header: texted, status: 403, cause: "forged"},
-		{name: "another status", path: twilio + "?delivery_id=" + delivery, body: fields.Encode() + "&ErrorCode=30005", header: texted, status: 403, cause: "forged"},
+		{name: "another status", path: twilio + "?delivery_id=" + delivery, body: fields.Encode() + "&ErrorCode=30005", header: texted,
+			status: 403, cause: "forged"},
 		{name: "a status that is no form", path: twilio + "?delivery_id=" + delivery, body: "%zz", header: texted, status: 403, cause: "forged"},
-		{name: "a status, and no token here", path: twilio + "?delivery_id=" + delivery, body: fields.Encode(), header: texted, at: keyless, status: 403, cause: "no_key"},
-		{name: "a status, and no address here", path: twilio + "?delivery_id=" + delivery, body: fields.Encode(), header: nowhere.signer.Twilio(twilio, fields), at: nowhere, status: 403, cause: "no_key"},
+		{name: "a status, and no token here", path: twilio + "?delivery_id=" + delivery, body: fields.Encode(), header: texted, at: keyless,
+			status: 403, cause: "no_key"},
+		{name: "a status, and no address here", path: twilio + "?delivery_id=" + delivery, body: fields.Encode(),
+			header: nowhere.signer.Twilio(twilio, fields), at: nowhere, status: 403, cause: "no_key"},
 		{name: "a status that is too large", path: twilio, body: longText, header: texted, status: 413, cause: "too_large"},
-		{name: "a message without a signature", path: inbound, body: "MessageSid=SM1&From=%2B393401234567&Body=STOP", header: http.Header{}, status: 403, cause: "unsigned"},
-		{name: "a message, and no token here", path: inbound, body: fields.Encode(), header: r.signer.Twilio(inbound, fields), at: keyless, status: 403, cause: "no_key"},
-		{name: "a message signed for the other path", path: inbound, body: fields.Encode(), header: r.signer.Twilio(twilio, fields), status: 403, cause: "forged"},
+		{name: "a message without a signature", path: inbound, body: "MessageSid=SM1&From=%2B393401234567&Body=STOP", header: http.Header{},
+			status: 403, cause: "unsigned"},
+		{name: "a message, and no token here", path: inbound, body: fields.Encode(), header: r.signer.Twilio(inbound, fields), at: keyless,
+			status: 403, cause: "no_key"},
+		{name: "a message signed for the other path", path: inbound, body: fields.Encode(), header: r.signer.Twilio(twilio, fields), status: 403,
+			cause: "forged"},
 		{name: "a message that is too large", path: inbound, body: longText, header: texted, status: 413, cause: "too_large"},
 	}
 	for _, tt := range tests {
@@ -249,7 +263,8 @@ func (r *room) stall(path string, header http.Header, length int) stalled {
 	var head strings.Builder
 	require.NoError(r.t, header.Write(&head))
 	go func() {
-		_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n%s\r\n%s", path, length, head.String(), strings.Repeat(" ", length-1))
+		_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n%s\r\n%s", path, length, head.String(),
+			strings.Repeat(" ", length-1))
 	}()
 	return stalled{conn, bufio.NewReader(conn)}
 }
@@ -321,14 +336,16 @@ func TestPreviousKeys(t *testing.T) {
 
 	const sendgrid, inbound = "/webhooks/sendgrid", "/webhooks/twilio/inbound"
 	previous, stranger := receiptstest.New("https://herald.example.com"), receiptstest.New("https://herald.example.com")
-	r := newRoom(t, "SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS", previous.PublicKey(), "TWILIO_AUTH_TOKEN_PREVIOUS", previous.TwilioToken, "VONAGE_SIGNATURE_SECRET_PREVIOUS", previous.VonageSecret)
+	r := newRoom(t, "SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS", previous.PublicKey(), "TWILIO_AUTH_TOKEN_PREVIOUS", previous.TwilioToken,
+		"VONAGE_SIGNATURE_SECRET_PREVIOUS", previous.VonageSecret)
 	fields := url.Values{"MessageSid": {"SM1"}, "From": {"+393401234567"}, "Body": {"hello"}}
 	for signer, want := range map[*receiptstest.Signer]bool{&r.signer: true, &previous: true, &stranger: false} {
 		answer, _ := r.post(sendgrid, signer.SendGrid(time.Now(), "[]"), "[]")
 		require.Equal(t, want, answer.StatusCode == http.StatusNoContent)
 		answer, _ = r.post(inbound, signer.Twilio(inbound, fields), fields.Encode())
 		require.Equal(t, want, answer.StatusCode == http.StatusOK)
-		answer, _ = r.post("/webhooks/vonage", http.Header{"Content-Type": {"application/json"}}, signer.Vonage(time.Now(), map[string]string{"messageId": "V1"}))
+		answer, _ = r.post("/webhooks/vonage", http.Header{"Content-Type": {"application/json"}},
+			signer.Vonage(time.Now(), map[string]string{"messageId": "V1"}))
 		require.Equal(t, want, answer.StatusCode == http.StatusNoContent)
 	}
 }

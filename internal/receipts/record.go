@@ -130,9 +130,11 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 		           SELECT h.id
 		           FROM   unnest($1) AS hash (id)
 		           CROSS JOIN LATERAL (
-		               SELECT m.id FROM notification_state m WHERE m.channel = 'SMS' AND octet_length(m.delivery_id) > 100 AND long_id_hash(m.delivery_id) = hash.id
+		               SELECT m.id FROM notification_state m WHERE m.channel = 'SMS' AND octet_length(m.delivery_id) > 100
+		                   AND long_id_hash(m.delivery_id) = hash.id
 		               UNION ALL
-		               (SELECT m.id FROM notification_state m WHERE m.channel = 'SMS' AND octet_length(m.digest_id) > 100 AND long_id_hash(m.digest_id) = hash.id LIMIT $2)) h
+		               (SELECT m.id FROM notification_state m WHERE m.channel = 'SMS' AND octet_length(m.digest_id) > 100
+		                   AND long_id_hash(m.digest_id) = hash.id LIMIT $2)) h
 		           WHERE  octet_length(hash.id) = 64))
 		ORDER BY n.id
 		FOR NO KEY UPDATE`
@@ -141,9 +143,11 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 		SELECT n.id, n.delivery_id, coalesce(n.digest_id, '') AS digest_id, n.channel,
 		       n.user_type, n.user_id, coalesce(g.category, '') AS category, n.attempt_count AS attempts,
 		       coalesce(n.provider_message_id, '') AS message_id,
-		       ARRAY (SELECT r.message_id_before FROM delivery_retry r WHERE r.delivery_id = n.delivery_id AND r.message_id_before IS NOT NULL) AS messages_before,
+		       ARRAY (SELECT r.message_id_before FROM delivery_retry r WHERE r.delivery_id = n.delivery_id AND r.message_id_before IS NOT NULL)
+		           AS messages_before,
 		       n.receipt_failed, n.status = 'FAILED' AS failed,
-		       n.escalates OR EXISTS (SELECT FROM event_type_escalation e WHERE (e.event_type, e.from_channel) = (n.event_type, n.channel)) AS escalates,
+		       n.escalates OR EXISTS (SELECT FROM event_type_escalation e WHERE (e.event_type, e.from_channel) = (n.event_type, n.channel))
+		           AS escalates,
 		       ` + db.Erased + ` AS erased,
 		       greatest(now() - coalesce(n.sent_at, now()), '0') AS age
 		FROM   notification_state n
@@ -204,7 +208,8 @@ func storeReceipts(ctx context.Context, tx pgx.Tx, receipts []notification.Recei
 	const query = `
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status, outcome, detail)
 		SELECT "Provider", "ID", "DeliveryID", nullif("MessageID", ''), "At", "Word", nullif("Status", ''), nullif("Detail", '')
-		FROM   jsonb_to_recordset($1) AS r ("Provider" text, "ID" text, "DeliveryID" text, "MessageID" text, "At" timestamptz, "Word" text, "Status" text, "Detail" text)
+		FROM   jsonb_to_recordset($1) AS r ("Provider" text, "ID" text, "DeliveryID" text, "MessageID" text, "At" timestamptz, "Word" text,
+		       "Status" text, "Detail" text)
 		ORDER BY "Provider", "ID"
 		ON CONFLICT DO NOTHING
 		RETURNING provider, receipt_id`

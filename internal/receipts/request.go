@@ -107,7 +107,9 @@ func (e *endpoint) unreadable(err error) *refusal {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return &refusal{status: http.StatusRequestEntityTooLarge, cause: tooLarge, detail: fmt.Sprintf("a body has at most %d KiB", e.BodyLimit>>10)}
+		return &refusal{
+			status: http.StatusRequestEntityTooLarge, cause: tooLarge, detail: fmt.Sprintf("a body has at most %d KiB", e.BodyLimit>>10),
+		}
 	case errors.Is(err, errFull):
 		return &refusal{status: http.StatusServiceUnavailable, cause: full, detail: "too many bytes are in flight: send it again"}
 	}

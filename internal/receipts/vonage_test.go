@@ -20,7 +20,9 @@ func TestVonage(t *testing.T) {
 		return answer.StatusCode
 	}
 	report := func(delivery, message, status, code string) map[string]string {
-		return map[string]string{"client-ref": delivery, "messageId": message, "status": status, "err-code": code, "msisdn": "393401234567", "price": "0=0&1"}
+		return map[string]string{
+			"client-ref": delivery, "messageId": message, "status": status, "err-code": code, "msisdn": "393401234567", "price": "0=0&1",
+		}
 	}
 	json := func(at time.Time, fields map[string]string) int {
 		return post("application/json; charset=utf-8", r.signer.Vonage(at, fields))
@@ -56,7 +58,8 @@ func TestVonage(t *testing.T) {
 		require.Equal(t, http.StatusForbidden, status, name)
 	}
 	keyless := newRoom(t, "VONAGE_SIGNATURE_SECRET", "")
-	answer, _ := keyless.post("/webhooks/vonage", http.Header{"Content-Type": {"application/json"}}, r.signer.Vonage(time.Now(), report(arrived, "V1", "failed", "1")))
+	answer, _ := keyless.post("/webhooks/vonage", http.Header{"Content-Type": {"application/json"}},
+		r.signer.Vonage(time.Now(), report(arrived, "V1", "failed", "1")))
 	require.Equal(t, http.StatusForbidden, answer.StatusCode, "no secret here")
 	require.Equal(t, []string{"2"}, r.texts(`SELECT count(*)::text FROM delivery_receipt`))
 }

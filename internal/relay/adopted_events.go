@@ -41,7 +41,8 @@ func (s Store) Adopt(ctx context.Context, source string, events []AdoptedEvent) 
 func (s Store) insertAdopted(ctx context.Context, source string, events []AdoptedEvent) (taken map[string]string, err error) {
 	const query = `
 		INSERT INTO event_outbox (event_id, source, event_type, aggregate_type, aggregate_id, correlation_id, payload, created_at)
-		SELECT event_id, $1, event_type, nullif(aggregate_type, ''), nullif(aggregate_id, ''), nullif(correlation_id, ''), payload::jsonb, coalesce(created_at, now())
+		SELECT event_id, $1, event_type, nullif(aggregate_type, ''), nullif(aggregate_id, ''), nullif(correlation_id, ''), payload::jsonb,
+		       coalesce(created_at, now())
 		FROM   unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[])
 		       WITH ORDINALITY AS r (event_id, event_type, aggregate_type, aggregate_id, correlation_id, payload, created_at, n)
 		ORDER BY n
@@ -55,7 +56,8 @@ func (s Store) insertAdopted(ctx context.Context, source string, events []Adopte
 		ids[i], types[i], aggregateTypes[i], aggregateIDs[i] = event.ID, event.Type, event.AggregateType, event.AggregateID
 		correlationIDs[i], payloads[i], createdAt[i] = event.CorrelationID, string(event.Payload), event.CreatedAt
 	}
-	inserted, err := db.Collect(ctx, s.Pool, "adopt events", pgx.RowTo[string], query, source, ids, types, aggregateTypes, aggregateIDs, correlationIDs, payloads, createdAt)
+	inserted, err := db.Collect(ctx, s.Pool, "adopt events", pgx.RowTo[string], query, source, ids, types, aggregateTypes, aggregateIDs,
+		correlationIDs, payloads, createdAt)
 	if err != nil || len(inserted) == n {
 		return nil, err
 	}

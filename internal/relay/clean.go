@@ -63,7 +63,10 @@ func (c Cleaner) Count(ctx context.Context, age time.Duration, limit int) (int, 
 
 // eachBatch calls see with the keys of deletable rows, one batch at a time. It stops when no rows
 // remain or see returns false. The table is open only during the call.
-func (c Cleaner) eachBatch(ctx context.Context, age time.Duration, after string, see func(ctx context.Context, table DoneTable, keys []string, next string) (more bool, err error)) error {
+func (c Cleaner) eachBatch(
+	ctx context.Context, age time.Duration, after string,
+	see func(ctx context.Context, table DoneTable, keys []string, next string) (more bool, err error),
+) error {
 	table, err := c.Open(ctx, c.Source)
 	if err != nil {
 		return err

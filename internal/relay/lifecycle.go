@@ -11,7 +11,10 @@ var webhookRoute = KafkaRoute{Topic: "webhook", Key: LifecycleKey}
 
 // Lifecycle returns the source for status changes of deliveries, without a destination.
 func Lifecycle(databaseURL string) Source {
-	return Source{Name: LifecycleSource, DatabaseURL: databaseURL, Table: "lifecycle_event", Aggregate: &Aggregate{IDPath: "data.delivery_id,data.event_id"}}
+	return Source{
+		Name: LifecycleSource, DatabaseURL: databaseURL, Table: "lifecycle_event",
+		Aggregate: &Aggregate{IDPath: "data.delivery_id,data.event_id"},
+	}
 }
 
 // IsLifecycle reports whether the source is [LifecycleSource].

@@ -11,9 +11,11 @@ func TestWalkOfARowThatCannotBeMarked(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct{ name, forbid, allow string }{
-		{"a CHECK", "ALTER TABLE outbox ADD CONSTRAINT odd CHECK (status <> 'SENT' OR payload <> 'odd')", "ALTER TABLE outbox DROP CONSTRAINT odd"},
+		{"a CHECK", "ALTER TABLE outbox ADD CONSTRAINT odd CHECK (status <> 'SENT' OR payload <> 'odd')",
+			"ALTER TABLE outbox DROP CONSTRAINT odd"},
 		{
-			"a trigger", `CREATE FUNCTION odd() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF old.payload = 'odd' THEN RAISE EXCEPTION 'not %', old.payload; END IF; RETURN new; END $$;
+			"a trigger", `CREATE FUNCTION odd() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF old.payload = 'odd' THEN RAISE EXCEPTION 'not %',
+				old.payload; END IF; RETURN new; END $$;
 				CREATE TRIGGER odd BEFORE UPDATE ON outbox FOR EACH ROW EXECUTE FUNCTION odd()`, "DROP TRIGGER odd ON outbox",
 		},
 	}

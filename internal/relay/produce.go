@@ -194,7 +194,8 @@ func (p *poll) restTopic(ctx context.Context, topic string, why error) error {
 	delete(p.Front.Open, topic)
 	delete(p.Back.Open, topic)
 	p.dueIn(wait)
-	p.Log.Warn("a topic accepts no records, so it rests: create it, or grant Herald the right to write to it", "source", p.Source.Name, "topic", topic, "rest", wait, "error", why)
+	p.Log.Warn("a topic accepts no records, so it rests: create it, or grant Herald the right to write to it", "source", p.Source.Name,
+		"topic", topic, "rest", wait, "error", why)
 	return nil
 }
 

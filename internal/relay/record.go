@@ -117,7 +117,8 @@ func (s Source) recordFields(eventID string, row Row) []Header {
 // headers omits empty values.
 func (s Source) headers(fields []Header, row Row) []Header {
 	var headers []Header
-	for _, header := range append(fields, Header{"source", s.Name}, Header{"content-type", contentType(row.Payload)}, Header{"traceparent", row.Traceparent}) {
+	for _, header := range append(fields, Header{"source", s.Name}, Header{"content-type", contentType(row.Payload)},
+		Header{"traceparent", row.Traceparent}) {
 		if header.Value != "" {
 			headers = append(headers, header)
 		}

@@ -48,10 +48,14 @@ func (s Store) KnownRows(ctx context.Context, source string, keys []string, hash
 // KeepRows stores the state of rows.
 func (s Store) KeepRows(ctx context.Context, source string, rows []KnownRow) error {
 	const query = `
-		INSERT INTO source_row AS k (source, row_key, event_id, key_hash, refusals, next_attempt_at, error, people_error, sent_at, failed_at, marked_at)
-		SELECT $1, "Key", "EventID", nullif("KeyHash", 0), "Refusals", CASE WHEN "Wait" > 0 THEN now() + "Wait" / 1000 * interval '1 microsecond' END,
-		       nullif("Error", ''), nullif("PeopleError", ''), CASE WHEN "Sent" THEN now() END, CASE WHEN "Failed" THEN now() END, CASE WHEN "Marked" THEN now() END
-		FROM   jsonb_to_recordset($2) AS r ("Key" text, "EventID" text, "KeyHash" bigint, "Refusals" int, "Wait" bigint, "Error" text, "PeopleError" text,
+		INSERT INTO source_row AS k (source, row_key, event_id, key_hash, refusals, next_attempt_at, error, people_error, sent_at, failed_at,
+		       marked_at)
+		SELECT $1, "Key", "EventID", nullif("KeyHash", 0), "Refusals", CASE WHEN "Wait" > 0
+		       THEN now() + "Wait" / 1000 * interval '1 microsecond' END,
+		       nullif("Error", ''), nullif("PeopleError", ''), CASE WHEN "Sent" THEN now() END, CASE WHEN "Failed" THEN now() END, CASE
+		           WHEN "Marked" THEN now() END
+		FROM   jsonb_to_recordset($2) AS r ("Key" text, "EventID" text, "KeyHash" bigint, "Refusals" int, "Wait" bigint, "Error" text,
+		       "PeopleError" text,
 		                                    "Sent" boolean, "Failed" boolean, "Marked" boolean)
 		ON CONFLICT (source, row_key) DO UPDATE
 		SET    event_id        = excluded.event_id,
@@ -188,7 +192,8 @@ type SourceRow struct {
 // cannot be marked. It starts after a key, in the order of keys.
 func (s Store) SourceRows(ctx context.Context, source, after string, limit int) ([]SourceRow, error) {
 	const query = `
-		SELECT row_key AS key, event_id, refusals, next_attempt_at, coalesce(error, '') AS error, coalesce(people_error, '') AS people_error, failed_at, sent_at,
+		SELECT row_key AS key, event_id, refusals, next_attempt_at, coalesce(error, '') AS error, coalesce(people_error, '') AS people_error,
+		       failed_at, sent_at,
 		       CASE WHEN failed_at IS NOT NULL THEN 'FAILED'
 		            WHEN sent_at IS NOT NULL AND marked_at IS NULL THEN 'UNMARKED'
 		            WHEN sent_at IS NOT NULL OR refusals = 0 THEN 'UNTOLD'

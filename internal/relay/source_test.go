@@ -41,7 +41,9 @@ func TestRecord(t *testing.T) {
 		{
 			name:   "an order, its payload byte for byte",
 			source: orders,
-			row:    Row{Key: "0191-a", EventType: "OrderCreated", AggregateType: "Order", AggregateID: "o-1", Payload: []byte(`{ "b":1.0,"a":"è" } `)},
+			row: Row{
+				Key: "0191-a", EventType: "OrderCreated", AggregateType: "Order", AggregateID: "o-1", Payload: []byte(`{ "b":1.0,"a":"è" } `),
+			},
 			want: Record{Topic: "order-events", Key: []byte("o-1"), Value: []byte(`{ "b":1.0,"a":"è" } `), Headers: []Header{
 				{"event_id", "0191-a"}, {"event_type", "OrderCreated"}, {"aggregate_type", "Order"}, {"aggregate_id", "o-1"},
 				{"source", "orders"}, {"content-type", "application/json"},
@@ -50,7 +52,9 @@ func TestRecord(t *testing.T) {
 		{
 			name:   "a wallet, whose aggregate is in the payload",
 			source: wallet,
-			row:    Row{Key: "7", EventType: "FundsAdded", CorrelationID: "c-1", Traceparent: "00-trace-span-01", Payload: []byte(`{"customerId":5}`)},
+			row: Row{
+				Key: "7", EventType: "FundsAdded", CorrelationID: "c-1", Traceparent: "00-trace-span-01", Payload: []byte(`{"customerId":5}`),
+			},
 			want: Record{Topic: "FundsAdded-out-0", Key: []byte("5"), Value: []byte(`{"customerId":5}`), Headers: []Header{
 				{"event_id", "wallet-7"}, {"event_type", "FundsAdded"}, {"aggregate_type", "CUSTOMER"}, {"aggregate_id", "5"},
 				{"correlation_id", "c-1"}, {"source", "wallet"}, {"content-type", "application/json"}, {"traceparent", "00-trace-span-01"},
@@ -92,7 +96,8 @@ func TestCheckOfARoute(t *testing.T) {
 		says  string // empty: the route is valid
 	}{
 		{"a plain topic", KafkaRoute{Topic: "order-events"}, ""},
-		{"all that may be named", KafkaRoute{Topic: "{{.event_type}}-{{.aggregate_type}}", Key: "{{.aggregate_id}}{{.event_id}}{{.correlation_id}}"}, ""},
+		{"all that may be named",
+			KafkaRoute{Topic: "{{.event_type}}-{{.aggregate_type}}", Key: "{{.aggregate_id}}{{.event_id}}{{.correlation_id}}"}, ""},
 		{"no topic", KafkaRoute{Key: "{{.event_id}}"}, "the topic is empty"},
 		{"a name that rows do not have", KafkaRoute{Topic: "t", Key: "{{.customer}}"}, "customer"},
 		{"a template that is not closed", KafkaRoute{Topic: "{{.event_type"}, "topic"},

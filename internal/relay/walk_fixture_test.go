@@ -36,7 +36,9 @@ var toTopics = &relay.KafkaRoute{Topic: "{{.event_type}}", Key: "{{.aggregate_id
 
 // orders returns the source of an order service. A record has two retries.
 func orders() relay.Source {
-	return relay.Source{Name: "orders", Dialect: relay.OrderService, Kafka: toTopics, Retries: 2, RetryInterval: 20 * time.Millisecond, BatchSize: 20}
+	return relay.Source{
+		Name: "orders", Dialect: relay.OrderService, Kafka: toTopics, Retries: 2, RetryInterval: 20 * time.Millisecond, BatchSize: 20,
+	}
 }
 
 // wallets returns the source of a wallet hub. Its rows have no key, and its table cannot mark
@@ -170,7 +172,8 @@ func (s *service) await(t *testing.T, want int, condition string) {
 // known waits until exactly want rows in Herald's memory match a condition.
 func (s *service) known(t *testing.T, want int, condition string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return count(t, s.herald, "source_row WHERE "+condition) == want }, patience, 5*time.Millisecond, condition)
+	require.Eventually(t, func() bool { return count(t, s.herald, "source_row WHERE "+condition) == want }, patience, 5*time.Millisecond,
+		condition)
 }
 
 // resting waits until exactly want topics rest.

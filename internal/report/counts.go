@@ -56,7 +56,8 @@ func (r Reader) UntoldEvents(ctx context.Context, since time.Duration) ([]Outcom
 		WHERE  count > 0
 		ORDER BY outcome`
 
-	return db.Collect(ctx, r.Pool, "read events that told nobody", pgx.RowToStructByName[OutcomeCount], query, notification.MendableOutcomes(), since, mostCounted)
+	return db.Collect(ctx, r.Pool, "read events that told nobody", pgx.RowToStructByName[OutcomeCount], query,
+		notification.MendableOutcomes(), since, mostCounted)
 }
 
 // IncompleteEvents counts the events that ended with PENDING deliveries, up to 100,000. The

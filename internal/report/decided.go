@@ -52,7 +52,8 @@ func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 	batch := &pgx.Batch{}
 	queueRow(batch, &found.Outbox, outboxRow, key.EventID)
 	queueRow(batch, &found.Processed, processedRow, key.EventID)
-	db.QueueEach(batch, []any{&found.DecidedAt, &found.Decisions, &found.ThrottledBy}, func() {}, decided, key.EventID, key.UserType, key.UserID)
+	db.QueueEach(batch, []any{&found.DecidedAt, &found.Decisions, &found.ThrottledBy}, func() {}, decided, key.EventID, key.UserType,
+		key.UserID)
 	db.QueueEach(batch, []any{&found.EventType}, func() {}, "SELECT event_type FROM notification WHERE event_id = $1 LIMIT 1", key.EventID)
 	db.QueueEach(batch, []any{&found.Entity.Type, &found.Entity.ID}, func() {}, entity, key.EventID, key.UserType, key.UserID)
 	if err := r.Pool.SendBatch(ctx, batch).Close(); err != nil {

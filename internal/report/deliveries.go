@@ -44,7 +44,8 @@ func (r DeliveryRow) Recipient() string { return string(r.UserType) + "/" + r.Us
 const DeliveryColumns = `
 	       n.id, n.delivery_id, n.event_id, n.event_type, coalesce(n.correlation_id, '') AS correlation_id, n.user_type, n.user_id,
 	       coalesce(n.entity_type, '') AS entity_type, coalesce(n.entity_id, '') AS entity_id, n.channel, n.status, n.strategy, n.priority,
-	       n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error, n.send_after, n.expires_at, coalesce(n.digest_id, '') AS digest_id,
+	       n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error, n.send_after, n.expires_at, coalesce(n.digest_id, '')
+	           AS digest_id,
 	       n.created_at, n.sent_at, n.delivered_at, n.read_at, coalesce(n.replaced_by, '') AS replaced_by`
 
 // DeliveryIDs reads delivery ids that begin with prefix, newest first: up to limit ids of

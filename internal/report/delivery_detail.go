@@ -109,7 +109,8 @@ const (
 		       coalesce(n.provider_message_id, '') AS provider_message_id,
 		       n.title IS NOT NULL AND n.body IS NOT NULL AS has_text,
 		       n.receipt_failed,
-		       ARRAY (SELECT r.message_id_before FROM delivery_retry r WHERE r.delivery_id = n.delivery_id AND r.message_id_before IS NOT NULL) AS messages_before,
+		       ARRAY (SELECT r.message_id_before FROM delivery_retry r WHERE r.delivery_id = n.delivery_id AND r.message_id_before IS NOT NULL)
+		           AS messages_before,
 		       (SELECT count(*) FROM notification d WHERE d.digest_id = n.digest_id) AS digest_items
 		FROM   notification n
 		WHERE  n.delivery_id = $1`
@@ -175,7 +176,8 @@ func (r Reader) Escalation(ctx context.Context, deliveryID string) (Escalation, 
 		       coalesce(f.delivery_id, '') AS followed_by, coalesce(n.escalated_from, '') AS origin
 		FROM   notification n
 		LEFT JOIN event_type_escalation x ON n.escalates AND x.event_type = n.event_type AND x.from_channel = n.channel
-		LEFT JOIN notification f ON f.event_id = n.event_id AND f.user_type = n.user_type AND f.user_id = n.user_id AND f.escalated_from = n.delivery_id
+		LEFT JOIN notification f ON f.event_id = n.event_id AND f.user_type = n.user_type AND f.user_id = n.user_id
+		       AND f.escalated_from = n.delivery_id
 		WHERE  n.delivery_id = $1
 		LIMIT  1`
 

@@ -97,7 +97,8 @@ func (r Reader) IDFlaws(ctx context.Context, table string) (IDFlaws, error) {
 		       count(*) FILTER (WHERE coalesce(user_id, '') = '') AS no_id,
 		       count(*) FILTER (WHERE octet_length(user_id) > 64) AS long_id,
 		       count(*) FILTER (WHERE user_id ~ '[[:cntrl:]]') AS unshown_id,
-		       CASE WHEN $1 = 'recipient' THEN count(user_id) - count(DISTINCT (user_type, user_id)) FILTER (WHERE user_id IS NOT NULL) ELSE 0 END AS twice
+		       CASE WHEN $1 = 'recipient' THEN count(user_id) - count(DISTINCT (user_type, user_id)) FILTER (WHERE user_id IS NOT NULL) ELSE 0 END
+		           AS twice
 		FROM  (SELECT user_type::text, user_id::text FROM ` + pgx.Identifier{table}.Sanitize() + ` LIMIT $2) AS looked_at`
 
 	return db.One(ctx, r.Pool, "read the ids of "+table, pgx.RowToStructByName[IDFlaws], query, table, MostLookedAt)
@@ -116,7 +117,9 @@ const mostValues = 1000
 func (r Reader) Values(ctx context.Context, table, column string) ([]ValueCount, error) {
 	query := `
 		SELECT value, count(*) AS count
-		FROM  (SELECT ` + pgx.Identifier{column}.Sanitize() + `::text AS value FROM ` + pgx.Identifier{table}.Sanitize() + ` LIMIT $1) AS looked_at
+		FROM  (SELECT ` + pgx.Identifier{column}.Sanitize() + `::text AS value FROM ` + pgx.Identifier{
+		table,
+	}.Sanitize() + ` LIMIT $1) AS looked_at
 		WHERE  value <> ''
 		GROUP BY value
 		ORDER BY count DESC, value
@@ -135,7 +138,9 @@ type PersonAddress struct {
 func (r Reader) Addresses(ctx context.Context, column string, do func(PersonAddress)) error {
 	query := `
 		SELECT user_type || '/' || user_id, address
-		FROM  (SELECT user_type::text, user_id::text, active::boolean, ` + pgx.Identifier{column}.Sanitize() + `::text AS address FROM recipient LIMIT $1) AS looked_at
+		FROM  (SELECT user_type::text, user_id::text, active::boolean, ` + pgx.Identifier{
+		column,
+	}.Sanitize() + `::text AS address FROM recipient LIMIT $1) AS looked_at
 		WHERE  active
 		AND    address <> ''
 		AND    user_type || user_id IS NOT NULL
@@ -159,7 +164,9 @@ func (r Reader) URLBases(ctx context.Context, column string) ([]URLBase, error) 
 		SELECT coalesce(substring(url FROM '^\s*([a-zA-Z]+://[A-Za-z0-9.:\[\]-]+)(?=/|$)'), '?') AS base,
 		       count(*) AS count,
 		       (array_agg(person ORDER BY person))[:3] AS people
-		FROM  (SELECT concat(user_type::text, '/', user_id::text) AS person, ` + pgx.Identifier{column}.Sanitize() + `::text AS url FROM recipient LIMIT $1) AS looked_at
+		FROM  (SELECT concat(user_type::text, '/', user_id::text) AS person, ` + pgx.Identifier{
+		column,
+	}.Sanitize() + `::text AS url FROM recipient LIMIT $1) AS looked_at
 		WHERE  url ~ '\S'
 		GROUP BY base
 		ORDER BY count DESC, base

@@ -31,7 +31,8 @@ type LeasedRow struct {
 	OutboxRow
 	Source         string     `json:"source"`
 	AcknowledgedAt *time.Time `json:"acknowledged_at"` // when RabbitMQ acknowledged its message; nil: not yet, or it has none
-	ProducedAt     *time.Time `json:"produced_at"`     // when the topic of Herald's own outbox acknowledged it; nil: not yet, or there is no topic
+	// when the topic of Herald's own outbox acknowledged it; nil: not yet, or there is no topic
+	ProducedAt     *time.Time `json:"produced_at"`
 	LeaseUntil     *time.Time `json:"lease_until"`
 	ExpiresAt      *time.Time `json:"expires_at"`
 	CollapseKey    string     `json:"collapse_key"`    // empty: the event replaces none
@@ -134,7 +135,8 @@ const (
 		       AND NOT EXISTS (SELECT FROM notification n WHERE n.event_id = e.cancels) AS cancels_unknown,
 		       coalesce(y.event_id, '') AS cancelled_by, y.created_at AS cancelled_at
 		FROM   event_outbox e
-		LEFT JOIN LATERAL (SELECT y.event_id, y.created_at FROM event_outbox y WHERE y.cancels = e.event_id AND (y.cancels_types IS NULL OR e.event_type = ANY (y.cancels_types)) ORDER BY y.seq LIMIT 1) y ON true
+		LEFT JOIN LATERAL (SELECT y.event_id, y.created_at FROM event_outbox y WHERE y.cancels = e.event_id
+		       AND (y.cancels_types IS NULL OR e.event_type = ANY (y.cancels_types)) ORDER BY y.seq LIMIT 1) y ON true
 		WHERE  e.event_id = $1`
 	// processedRow reads the event $1 as a [ProcessedRow].
 	processedRow = `
@@ -157,7 +159,9 @@ func queueTotals(batch *pgx.Batch, detail *EventDetail, maxCounted int) {
 	totals := &detail.Deliveries
 	totals.ByStatus = map[notification.Status]int{}
 	db.QueueCounts(batch, totals.ByStatus, "SELECT status, count(*)"+deliveries+" GROUP BY status", detail.EventID, maxCounted)
-	batch.Queue(others, detail.EventID, maxCounted).QueryRow(func(row pgx.Row) error { return row.Scan(&totals.ReadBy, &totals.FailedWithoutWorkflow) })
+	batch.Queue(others, detail.EventID, maxCounted).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&totals.ReadBy, &totals.FailedWithoutWorkflow)
+	})
 }
 
 // queueCancelled counts the deliveries of the event that this event cancels.
@@ -198,7 +202,8 @@ func queueDeliveries(batch *pgx.Batch, detail *EventDetail, limit int) {
 		SELECT n.user_type, n.user_id, n.channel, n.delivery_id, n.status, n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error,
 		       n.send_after, n.created_at, n.sent_at, n.read_at, coalesce(n.digest_id, '') AS digest_id,
 		       (SELECT count(*) FROM delivery_retry t WHERE t.delivery_id = n.delivery_id) AS retries,
-		       CASE WHEN x.to_channel IS NULL OR n.read_at IS NOT NULL OR n.status = 'CANCELLED' OR (n.status = 'DELIVERED' AND x.until = 'DELIVERED') THEN ''
+		       CASE WHEN x.to_channel IS NULL OR n.read_at IS NOT NULL OR n.status = 'CANCELLED'
+		           OR (n.status = 'DELIVERED' AND x.until = 'DELIVERED') THEN ''
 		            ELSE x.to_channel END AS escalates_to, coalesce(n.escalated_from, '') AS escalated_from
 		FROM   notification n
 		LEFT JOIN event_type_escalation x ON n.escalates AND x.event_type = n.event_type AND x.from_channel = n.channel

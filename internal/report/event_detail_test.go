@@ -48,7 +48,8 @@ func TestEventDetail(t *testing.T) {
 	require.True(t, roomtest.Noon.Equal(*delivery.SendAfter))
 	delivery.SendAfter = nil
 	require.Equal(t, report.RecipientDelivery{
-		DeliveryID: mail, Status: notification.Failed, Attempts: 1, LastError: "no", CreatedAt: delivery.CreatedAt, DigestID: "digest-1", Retries: 1,
+		DeliveryID: mail, Status: notification.Failed, Attempts: 1, LastError: "no", CreatedAt: delivery.CreatedAt, DigestID: "digest-1",
+		Retries: 1,
 	}, delivery)
 	require.Equal(t, notification.Pending, got.Recipients[2].Deliveries[notification.SMS].Status)
 
@@ -93,9 +94,11 @@ func TestEventDetailCountsFailuresWithoutAWorkflow(t *testing.T) {
 
 	r := told(t)
 	exec(t, r, `
-		INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, last_error, attempt_count, failed_child)
+		INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, last_error,
+		       attempt_count, failed_child)
 		OVERRIDING SYSTEM VALUE
-		SELECT n, 'evt-1', 'T', 'CUSTOMER', n::text, 'SMS', 'd' || n, 'a', 'b', 'FAILED', 'refused', 1, CASE n WHEN 11 THEN true WHEN 12 THEN NULL ELSE false END
+		SELECT n, 'evt-1', 'T', 'CUSTOMER', n::text, 'SMS', 'd' || n, 'a', 'b', 'FAILED', 'refused', 1, CASE n WHEN 11 THEN true WHEN 12 THEN NULL
+		       ELSE false END
 		FROM   generate_series(11, 14) AS n`)
 
 	require.Equal(t, 2, eventDetail(t, r, 1).Deliveries.FailedWithoutWorkflow, "not 11, which has one; not 12, which failed in a workflow")
@@ -135,7 +138,8 @@ func TestDecided(t *testing.T) {
 	require.Equal(t, "RESERVATION_REQUESTED", got.EventType)
 	require.Equal(t, "5", got.Outbox.AggregateID)
 	require.Equal(t, "PROCESSING", string(got.Processed.Status))
-	require.Equal(t, map[notification.Channel]notification.Decision{notification.Email: "SELECTED", notification.Slack: "NO_ADDRESS"}, got.Decisions)
+	require.Equal(t, map[notification.Channel]notification.Decision{notification.Email: "SELECTED", notification.Slack: "NO_ADDRESS"},
+		got.Decisions)
 	require.False(t, got.DecidedAt.IsZero())
 	require.Equal(t, 1, roomtest.Must(r.Chosen(t.Context(), key.EventID, key.Channel))(t))
 

@@ -34,7 +34,8 @@ func (o OutboxRow) Aggregate() string {
 
 // OutboxColumns are the columns of [OutboxRow], from the row e.
 const OutboxColumns = `
-	       e.event_type, coalesce(e.aggregate_type, '') AS aggregate_type, coalesce(e.aggregate_id, '') AS aggregate_id, coalesce(e.correlation_id, '') AS correlation_id, e.status, e.created_at,
+	       e.event_type, coalesce(e.aggregate_type, '') AS aggregate_type, coalesce(e.aggregate_id, '') AS aggregate_id,
+	           coalesce(e.correlation_id, '') AS correlation_id, e.status, e.created_at,
 	       e.published_at, e.attempt_count, coalesce(e.error_message, '') AS error_message`
 
 // EventIDs reads event ids that begin with prefix, newest first: up to limit ids of the

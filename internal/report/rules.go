@@ -31,7 +31,8 @@ type Route struct {
 func (r Reader) Routes(ctx context.Context) ([]Route, error) {
 	const query = `
 		SELECT event_type, channel_type AS channel, delivery_strategy AS strategy, on_escalation_only, mandatory, quiet_hours_action,
-		       CASE WHEN delivery_strategy = 'DELAYED' THEN delay WHEN delivery_strategy = 'AGGREGATE' AND digest_at IS NULL AND NOT digest_first THEN digest_window ELSE '0' END AS wait,
+		       CASE WHEN delivery_strategy = 'DELAYED' THEN delay WHEN delivery_strategy = 'AGGREGATE' AND digest_at IS NULL AND NOT digest_first
+		           THEN digest_window ELSE '0' END AS wait,
 		       coalesce(expires_after, '0') AS expires_after
 		FROM   event_type_channel_routing
 		ORDER BY event_type, channel_type
@@ -120,5 +121,6 @@ func (r Reader) RecentTypes(ctx context.Context, since time.Duration, sources []
 		ORDER BY max(created_at) DESC, max(seq) DESC
 		LIMIT  $3`
 
-	return db.Collect(ctx, r.Pool, "read the last events", pgx.RowToStructByName[RecentType], query, since, mostRecentEvents, mostRecentTypes, eventsOfType, mostSourceEvents, sources)
+	return db.Collect(ctx, r.Pool, "read the last events", pgx.RowToStructByName[RecentType], query, since, mostRecentEvents, mostRecentTypes,
+		eventsOfType, mostSourceEvents, sources)
 }

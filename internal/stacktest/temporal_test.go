@@ -32,7 +32,8 @@ func TestTemporalCLI(t *testing.T) {
 		writeProgram(t, filepath.Join(folder, "path", "temporal"), "echo '"+tt.onPath+"'")
 		writeProgram(t, filepath.Join(folder, "bin", "temporal"), "echo '"+tt.fetched+"'")
 		command := exec.CommandContext(t.Context(), "bash", "-euc", `source ../../tools/stack/temporal.sh; temporal_cli || echo none`)
-		command.Env = append(os.Environ(), "DEV="+folder, "BIN="+filepath.Join(folder, "bin"), "PATH="+filepath.Join(folder, "path")+":"+os.Getenv("PATH"))
+		command.Env = append(os.Environ(), "DEV="+folder, "BIN="+filepath.Join(folder, "bin"),
+			"PATH="+filepath.Join(folder, "path")+":"+os.Getenv("PATH"))
 		output, err := command.CombinedOutput()
 		require.NoError(t, err, "%s: %s", name, output)
 		want := "none"

@@ -48,7 +48,8 @@ func TestStalePolicy(t *testing.T) {
 			text := "#!/bin/sh\n[ $0 = " + folder + "/apt-get ] || exec \"$@\"\n"
 			require.NoError(t, os.WriteFile(filepath.Join(folder, command), []byte(text), 0o755))
 		}
-		command := exec.CommandContext(t.Context(), "bash", "-euc", `source ../../tools/stack/process.sh; source ../../tools/stack/packages.sh; install_debian nothing 9>&1`)
+		command := exec.CommandContext(t.Context(), "bash", "-euc",
+			`source ../../tools/stack/process.sh; source ../../tools/stack/packages.sh; install_debian nothing 9>&1`)
 		command.Env = append(os.Environ(), "HERALD_POLICY="+policy, "PATH="+folder+":"+os.Getenv("PATH"))
 		output, err := command.CombinedOutput()
 		require.NoError(t, err, "%s: %s", name, output)

@@ -52,7 +52,9 @@ func appendSuppression(all []notification.Suppression, found notification.Suppre
 
 // ownersOf returns each address once, and the owners of each address: several people may share
 // one.
-func (s Store) ownersOf(people []*notification.Recipient) (owners map[suppressionKey][]*notification.Recipient, channels []string, hashes [][]byte) {
+func (s Store) ownersOf(
+	people []*notification.Recipient,
+) (owners map[suppressionKey][]*notification.Recipient, channels []string, hashes [][]byte) {
 	if s.AddressHash == nil {
 		return nil, nil, nil
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 // ErrNoSecret means that addresses cannot be suppressed, because their hashes need a key.
-var ErrNoSecret = errors.New("HERALD_SECRET is not set, so recipient_suppression cannot identify addresses: set it, the same in all processes")
+var ErrNoSecret = errors.New("HERALD_SECRET is not set, so recipient_suppression cannot identify addresses: set it, the same in all " +
+	"processes")
 
 // Suppressions are rows of recipient_suppression.
 type Suppressions []suppressionRow
@@ -31,7 +32,10 @@ type suppressionRow struct {
 
 // Add adds a row for each key. While a secret is replaced, processes that have only one of
 // the two must find the row.
-func (s *Suppressions) Add(keys []notification.AddressKey, channel notification.Channel, written string, reason notification.SuppressionReason, detail string, since time.Time) {
+func (s *Suppressions) Add(
+	keys []notification.AddressKey, channel notification.Channel, written string, reason notification.SuppressionReason, detail string,
+	since time.Time,
+) {
 	text := address.Key(channel, written)
 	if text == "" {
 		return
@@ -53,7 +57,8 @@ func (s Suppressions) Queue(batch *pgx.Batch) {
 		OR     secret IN (SELECT fingerprint FROM herald_secret WHERE rekeyed_at IS NULL)
 		ORDER BY channel, address_hash, reason, since, detail
 		ON CONFLICT (channel, address_hash, reason) DO UPDATE
-		SET    (detail, since) = (SELECT * FROM (VALUES (excluded.detail, excluded.since), (s.detail, s.since)) AS v (d, t) ORDER BY t, coalesce(d, '') LIMIT 1),
+		SET    (detail, since) = (SELECT * FROM (VALUES (excluded.detail, excluded.since), (s.detail, s.since)) AS v (d, t) ORDER BY t,
+		       coalesce(d, '') LIMIT 1),
 		       twin            = s.twin OR excluded.twin
 		WHERE  (excluded.since, coalesce(excluded.detail, '')) < (s.since, coalesce(s.detail, ''))
 		OR     excluded.twin AND NOT s.twin`
@@ -65,7 +70,9 @@ func (s Suppressions) Queue(batch *pgx.Batch) {
 
 // Suppress stops all messages to an address. If the reason is known already, the older row
 // stays. Without HERALD_SECRET the error is [ErrNoSecret].
-func (s Store) Suppress(ctx context.Context, channel notification.Channel, address string, reason notification.SuppressionReason, detail string) error {
+func (s Store) Suppress(
+	ctx context.Context, channel notification.Channel, address string, reason notification.SuppressionReason, detail string,
+) error {
 	if s.AddressHash == nil {
 		return ErrNoSecret
 	}
@@ -78,7 +85,9 @@ func (s Store) Suppress(ctx context.Context, channel notification.Channel, addre
 
 // Unsuppress removes the suppressions of an address for one reason; empty: for all reasons.
 // It returns the removed reasons. Without HERALD_SECRET the error is [ErrNoSecret].
-func (s Store) Unsuppress(ctx context.Context, channel notification.Channel, address string, reason notification.SuppressionReason) ([]notification.SuppressionReason, error) {
+func (s Store) Unsuppress(
+	ctx context.Context, channel notification.Channel, address string, reason notification.SuppressionReason,
+) ([]notification.SuppressionReason, error) {
 	if s.AddressHash == nil {
 		return nil, ErrNoSecret
 	}
@@ -93,7 +102,9 @@ func (s Store) Unsuppress(ctx context.Context, channel notification.Channel, add
 
 // Lift is [Store.Unsuppress] in a transaction. It may return a reason twice. It shares
 // rekeyLock: otherwise it could miss a row that moves at the same moment.
-func (s Store) Lift(ctx context.Context, tx pgx.Tx, channel notification.Channel, written string, reason notification.SuppressionReason) ([]notification.SuppressionReason, error) {
+func (s Store) Lift(
+	ctx context.Context, tx pgx.Tx, channel notification.Channel, written string, reason notification.SuppressionReason,
+) ([]notification.SuppressionReason, error) {
 	const lock = "SELECT pg_advisory_xact_lock_shared(" + RekeyLock + ")"
 	const query = `
 		DELETE FROM recipient_suppression

@@ -65,12 +65,17 @@ func DigestType(eventType string) string { return eventType + "." + DigestName }
 // escaped again; a template for every channel gets its plain text.
 //
 // Errors are like those from [Set.Render].
-func (e Engine) Digest(rows []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error) {
+func (e Engine) Digest(
+	rows []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient,
+	items []notification.DigestItem,
+) (notification.Text, error) {
 	s := e.digestSet(eventType, rows)
 	k, _ := s.find(DigestName, string(channel), recipient.Locale)
 	plain, marked := make([]map[string]any, len(items)), make([]map[string]any, len(items))
 	for i, item := range items {
-		plain[i] = map[string]any{"title": item.Title, "body": plainBody(channel, item.Body), "event_id": item.EventID, "created_at": item.CreatedAt.UTC()}
+		plain[i] = map[string]any{
+			"title": item.Title, "body": plainBody(channel, item.Body), "event_id": item.EventID, "created_at": item.CreatedAt.UTC(),
+		}
 		marked[i] = maps.Clone(plain[i])
 		if k.channel != anything {
 			marked[i]["body"] = markedBody(channel, item.Body)
@@ -112,7 +117,9 @@ func (e Engine) digestSet(eventType string, rows []notification.Template) *Set {
 }
 
 // ChosenDigest returns the row that [Digest] uses; false: there is none.
-func ChosenDigest(rows []notification.Template, eventType string, channel notification.Channel, locale string) (notification.Template, bool) {
+func ChosenDigest(
+	rows []notification.Template, eventType string, channel notification.Channel, locale string,
+) (notification.Template, bool) {
 	s := Engine{}.digestSet(eventType, rows)
 	k, found := s.find(DigestName, string(channel), locale)
 	return s.rows[k], found

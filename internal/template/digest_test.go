@@ -13,8 +13,10 @@ import (
 
 // reviews are two items of a digest with mail bodies.
 var reviews = []notification.DigestItem{
-	{DeliveryID: "evt-2-staff10-EMAIL", EventID: "evt-2", Title: "Ada & <Bob>", Body: "<p>4 &lt; 5 stars</p>", CreatedAt: time.Date(2026, 11, 21, 11, 0, 0, 0, time.FixedZone("", 3600))},
-	{DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", Title: "Zoë", Body: "<p>5 stars</p>", CreatedAt: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)},
+	{DeliveryID: "evt-2-staff10-EMAIL", EventID: "evt-2", Title: "Ada & <Bob>", Body: "<p>4 &lt; 5 stars</p>",
+		CreatedAt: time.Date(2026, 11, 21, 11, 0, 0, 0, time.FixedZone("", 3600))},
+	{DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", Title: "Zoë", Body: "<p>5 stars</p>",
+		CreatedAt: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)},
 }
 
 func words(channel, locale, title, body string) notification.Template {
@@ -61,13 +63,16 @@ func TestDigest(t *testing.T) {
 		},
 		{
 			name: "recipient, event type and time", channel: notification.Push,
-			rows: []notification.Template{words("PUSH", "en", "{{.event.type}}", `{{.recipient.name}}{{range .Items}} {{.created_at.Format "15:04"}}{{end}}`)},
+			rows: []notification.Template{
+				words("PUSH", "en", "{{.event.type}}", `{{.recipient.name}}{{range .Items}} {{.created_at.Format "15:04"}}{{end}}`),
+			},
 			want: notification.Text{Title: "REVIEW_POSTED", Body: "Élodie 10:00 09:00"},
 		},
 		{
 			name: "the most specific template", channel: notification.SMS,
 			rows: []notification.Template{
-				words("*", "it", "every channel", ""), words("SMS", "en", "english", ""), words("SMS", "it", "italiano", ""), words("EMAIL", "it-CH", "mail", ""),
+				words("*", "it", "every channel", ""), words("SMS", "en", "english", ""), words("SMS", "it", "italiano", ""),
+				words("EMAIL", "it-CH", "mail", ""),
 				{EventType: "*", Channel: "SMS", Locale: "it-CH", Title: "not of digests"},
 			},
 			want: notification.Text{Title: "italiano"},
@@ -86,13 +91,17 @@ func TestPlainDigest(t *testing.T) {
 
 	rows := []notification.Template{words("*", "en", "{{(index .Items 0).body}}", "{{range .Items}}- {{.title}}: {{.body}}\n{{end}}")}
 	items := []notification.DigestItem{
-		{Title: "Ada & <Bob>", Body: `<p>Hello &lt;b&gt; <b>Anna</b></p><!--[if mso]>Outlook<![endif]--><a href="https://x.example/?a=1&amp;b=2">Open</a>`},
+		{Title: "Ada & <Bob>",
+			Body: `<p>Hello &lt;b&gt; <b>Anna</b></p><!--[if mso]>Outlook<![endif]--><a href="https://x.example/?a=1&amp;b=2">Open</a>`},
 		{Title: "Zoë", Body: "Fish &amp; chips<br>2 &gt; 1"},
 	}
 	text, err := template.Engine{}.Digest(rows, "REVIEW_POSTED", notification.Email, recipient(), items)
 	require.NoError(t, err)
 	require.Equal(t, "Hello <b> Anna Open <https://x.example/?a=1&b=2>", text.Title, "a title has no tags")
-	require.Equal(t, "- Ada &amp; &lt;Bob&gt;: Hello &lt;b&gt; Anna<br>\n<br>\nOpen &lt;https://x.example/?a=1&amp;b=2&gt;<br>\n- Zoë: Fish &amp; chips<br>\n2 &gt; 1<br>\n", text.Body)
+	require.Equal(t,
+		"- Ada &amp; &lt;Bob&gt;: Hello &lt;b&gt; Anna<br>\n<br>\nOpen &lt;https://x.example/?a=1&amp;b=2&gt;<br>\n- Zoë: Fish &amp; "+
+			"chips<br>\n2 &gt; 1<br>\n",
+		text.Body)
 	require.NotContains(t, text.Body, "&lt;p&gt;")
 }
 
@@ -108,9 +117,12 @@ func TestDigestErrors(t *testing.T) {
 		want  string
 	}{
 		{name: "no template", items: reviews, want: "no template for digest/EMAIL/it-CH"},
-		{name: "none for the channel", rows: []notification.Template{words("SMS", "en", "", "")}, items: reviews, want: "no template for digest/EMAIL/it-CH"},
-		{name: "a missing key of an item", rows: []notification.Template{words("EMAIL", "en", "x", "{{range .Items}}{{.stars}}{{end}}")}, items: reviews, want: `template digest/EMAIL/en: body: key "stars" is missing`},
-		{name: "too long", rows: []notification.Template{words("EMAIL", "en", "x", "{{range .Items}}{{.body}}!{{end}}")}, items: long, want: "template digest/EMAIL/en: body: longer than 64 KiB"},
+		{name: "none for the channel", rows: []notification.Template{words("SMS", "en", "", "")}, items: reviews,
+			want: "no template for digest/EMAIL/it-CH"},
+		{name: "a missing key of an item", rows: []notification.Template{words("EMAIL", "en", "x", "{{range .Items}}{{.stars}}{{end}}")},
+			items: reviews, want: `template digest/EMAIL/en: body: key "stars" is missing`},
+		{name: "too long", rows: []notification.Template{words("EMAIL", "en", "x", "{{range .Items}}{{.body}}!{{end}}")}, items: long,
+			want: "template digest/EMAIL/en: body: longer than 64 KiB"},
 	}
 	for _, tt := range tests {
 		_, err := template.Engine{}.Digest(tt.rows, "REVIEW_POSTED", notification.Email, recipient(), tt.items)

@@ -72,8 +72,9 @@ func (w *limited) Write(p []byte) (int, error) {
 // Errors of the template packages. A key of null or of a plain value counts as missing, like a
 // key of an object.
 var (
-	missingKey = regexp.MustCompile(`^template: \w+:\d+:\d+: executing ".*?" at <.*?>: (?:map has no entry for key "|can't evaluate field )(\w+)`)
-	place      = regexp.MustCompile(`^(?:html/)?template: ?\w+:(\d+)`)
+	missingKey = regexp.MustCompile(`^template: \w+:\d+:\d+: executing ".*?" at <.*?>: ` +
+		`(?:map has no entry for key "|can't evaluate field )(\w+)`)
+	place = regexp.MustCompile(`^(?:html/)?template: ?\w+:(\d+)`)
 )
 
 // explain describes the error, and quotes only the template.
@@ -104,7 +105,8 @@ var blockedValues = []struct {
 	why string
 }{
 	{errVerb, "does not fit the format of its printf"},
-	{errLink, "is not a link that is allowed: a link begins with https:, http:, mailto:, tel:, sms:, cid: or a scheme of TEMPLATE_LINK_SCHEMES"},
+	{errLink,
+		"is not a link that is allowed: a link begins with https:, http:, mailto:, tel:, sms:, cid: or a scheme of TEMPLATE_LINK_SCHEMES"},
 	{errStyle, "is not allowed in a style"},
 	{errName, "is not allowed as a name in a tag"},
 }

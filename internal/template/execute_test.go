@@ -41,7 +41,9 @@ func TestSetStopsTryingASlowTemplate(t *testing.T) {
 
 	event := notification.Event{Type: "T", Payload: []byte(`{"many": [` + strings.TrimSuffix(strings.Repeat("1,", 100), ",") + `]}`)}
 	body := strings.Repeat("{{range $.payload.many}}", 8) + strings.Repeat("{{end}}", 8)
-	s := Engine{}.NewSet(event, []notification.Template{{EventType: "*", Channel: "*", Locale: "en", Body: body}, {EventType: "*", Channel: "SMS", Locale: "en", Body: "x"}})
+	s := Engine{}.NewSet(event, []notification.Template{
+		{EventType: "*", Channel: "*", Locale: "en", Body: body}, {EventType: "*", Channel: "SMS", Locale: "en", Body: "x"},
+	})
 	for range 20 {
 		_, err := s.Render(t.Context(), notification.Push, notification.Recipient{})
 		require.EqualError(t, err, "template */*/en: body: took longer than 100 ms")
@@ -56,7 +58,8 @@ func TestRenderEndsWithItsContext(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s := Engine{}.NewSet(notification.Event{Type: "T", Payload: []byte("{}")}, []notification.Template{{EventType: "*", Channel: "*", Locale: "en", Body: "x"}})
+	s := Engine{}.NewSet(notification.Event{Type: "T", Payload: []byte("{}")},
+		[]notification.Template{{EventType: "*", Channel: "*", Locale: "en", Body: "x"}})
 	_, err := s.Render(ctx, notification.Push, notification.Recipient{})
 	require.Error(t, err)
 	require.Empty(t, s.timeouts)

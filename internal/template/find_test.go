@@ -108,13 +108,20 @@ func TestUsable(t *testing.T) {
 		{name: "keys that an event may have", channel: "EMAIL", body: `<a href="{{.payload.link}}">{{.payload.name}}</a>`},
 		{name: "an endless loop", channel: "SMS", body: "{{range 9000000000000}}{{end}}"},
 		{name: "a syntax error", channel: "SMS", body: "{{.payload.name", want: "cannot be parsed"},
-		{name: "HTML that cannot be escaped", channel: "EMAIL", body: `<a {{if .payload.x}}href="{{end}}>`, want: "branches end in different contexts"},
-		{name: "an unknown root", channel: "SMS", body: "Hello {{.customer.name}}", want: "it names {{.customer.name}}, which no event has: write {{.payload.customer.name}}"},
+		{name: "HTML that cannot be escaped", channel: "EMAIL", body: `<a {{if .payload.x}}href="{{end}}>`,
+			want: "branches end in different contexts"},
+		{name: "an unknown root", channel: "SMS", body: "Hello {{.customer.name}}",
+			want: "it names {{.customer.name}}, which no event has: write {{.payload.customer.name}}"},
 		{name: "an unknown root in a condition", channel: "EMAIL", body: "<p>{{if .customer}}x{{end}}</p>", want: "write {{.payload.customer}}"},
-		{name: "an unknown root in a loop", channel: "SMS", body: "{{range .payload.items}}{{.name}} {{$.customer}}{{end}}", want: "write {{.payload.customer}}"},
-		{name: "an unknown field of the event", channel: "SMS", body: "{{.event.name}}", want: "it names {{.event.name}}, but .event has only aggregate_id,"},
-		{name: "an unknown field of the recipient", channel: "SMS", body: "{{printf \"%s\" .recipient.email}}", want: "but .recipient has only locale, name, user_id, user_type"},
-		{name: "other dots", channel: "SMS", body: "{{with .payload.customer}}{{.name}}{{else}}{{.event.id}}{{end}}{{range .payload.items}}{{.title}}{{end}}{{.event.created_at.Year}}"},
+		{name: "an unknown root in a loop", channel: "SMS", body: "{{range .payload.items}}{{.name}} {{$.customer}}{{end}}",
+			want: "write {{.payload.customer}}"},
+		{name: "an unknown field of the event", channel: "SMS", body: "{{.event.name}}",
+			want: "it names {{.event.name}}, but .event has only aggregate_id,"},
+		{name: "an unknown field of the recipient", channel: "SMS", body: "{{printf \"%s\" .recipient.email}}",
+			want: "but .recipient has only locale, name, user_id, user_type"},
+		{name: "other dots", channel: "SMS",
+			body: "{{with .payload.customer}}{{.name}}{{else}}{{.event.id}}{{end}}{{range " +
+				".payload.items}}{{.title}}{{end}}{{.event.created_at.Year}}"},
 		{name: "plain text is not escaped", channel: "SMS", body: `<a {{if .payload.x}}href="{{end}}>`},
 	}
 	for _, tt := range tests {
@@ -131,9 +138,11 @@ func TestUsableURL(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]string{ // part of the error; empty: usable
-		"": "", "/": "", "/orders/7": "", "/{{.payload.id}}": "", "{{.payload.page}}": "", "https://{{.payload.host}}/": "", "http{{.payload.rest}}": "", " {{- .payload.page}}": "",
+		"": "", "/": "", "/orders/7": "", "/{{.payload.id}}": "", "{{.payload.page}}": "", "https://{{.payload.host}}/": "",
+		"http{{.payload.rest}}": "", " {{- .payload.page}}": "",
 		"https://app.example.com/{{.payload.id}}": "", "http://localhost:3000/{{.payload.id}}": "",
-		"orders/{{.payload.id}}": "must be https", "//{{.payload.host}}": "must be https", "javascript:{{.payload.code}}": "must be https", "http://example.com/{{.payload.id}}": "must be https", "https": "must be https",
+		"orders/{{.payload.id}}": "must be https", "//{{.payload.host}}": "must be https", "javascript:{{.payload.code}}": "must be https",
+		"http://example.com/{{.payload.id}}": "must be https", "https": "must be https",
 		"/{{.payload.id": "cannot be parsed", "/{{.order.id}}": "write {{.payload.order.id}}",
 	}
 	for url, want := range tests {

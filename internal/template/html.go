@@ -89,7 +89,9 @@ func keepConditions(node parse.Node) []parse.Node {
 		command := call("_condition", at)
 		command.Args = append(command.Args, constant)
 		nodes = append(nodes, &parse.TextNode{NodeType: parse.NodeText, Pos: text.Pos, Text: before},
-			&parse.ActionNode{NodeType: parse.NodeAction, Pos: at, Pipe: &parse.PipeNode{NodeType: parse.NodePipe, Pos: at, Cmds: []*parse.CommandNode{command}}})
+			&parse.ActionNode{
+				NodeType: parse.NodeAction, Pos: at, Pipe: &parse.PipeNode{NodeType: parse.NodePipe, Pos: at, Cmds: []*parse.CommandNode{command}},
+			})
 		rest, at = rest[found[1]:], at+parse.Pos(len(comment))
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"herald/internal/template"
 )
 
-const notALink = "is not a link that is allowed: a link begins with https:, http:, mailto:, tel:, sms:, cid: or a scheme of TEMPLATE_LINK_SCHEMES"
+const notALink = "is not a link that is allowed: a link begins with https:, http:, mailto:, tel:, sms:, cid: or a scheme of " +
+	"TEMPLATE_LINK_SCHEMES"
 
 // engine allows the schemes of an app.
 var engine = template.Engine{LinkSchemes: []string{"myapp", "com.example.app"}}
@@ -46,11 +47,13 @@ func TestLinksThatPass(t *testing.T) {
 	} {
 		payload := `{"link": ` + quote(link) + `}`
 		for body, whole := range map[string]string{
-			`<a href="{{.payload.link}}">x</a>`:                                   `<a href="` + want + `">x</a>`,
-			`<img src='{{.payload.link}}'>`:                                       `<img src='` + want + `'>`,
-			`<form action={{.payload.link}}>`:                                     `<form action=` + strings.ReplaceAll(want, "=", "&#61;") + `>`,
-			`<img srcset="{{.payload.link}} 2x">`:                                 `<img srcset="` + want + ` 2x">`,
-			`{{with .payload.link}}<a href="{{.}}">x</a>{{end}}`:                  map[bool]string{true: "", false: `<a href="` + want + `">x</a>`}[link == ""],
+			`<a href="{{.payload.link}}">x</a>`:   `<a href="` + want + `">x</a>`,
+			`<img src='{{.payload.link}}'>`:       `<img src='` + want + `'>`,
+			`<form action={{.payload.link}}>`:     `<form action=` + strings.ReplaceAll(want, "=", "&#61;") + `>`,
+			`<img srcset="{{.payload.link}} 2x">`: `<img srcset="` + want + ` 2x">`,
+			`{{with .payload.link}}<a href="{{.}}">x</a>{{end}}`: map[bool]string{
+				true: "", false: `<a href="` + want + `">x</a>`,
+			}[link == ""],
 			`{{define "l"}}<a href="{{.}}">{{end}}{{template "l" .payload.link}}`: `<a href="` + want + `">`,
 		} {
 			if strings.HasPrefix(body, "<form") && want == "" {
@@ -61,7 +64,8 @@ func TestLinksThatPass(t *testing.T) {
 			require.Equal(t, whole, got, "%q in %s", link, body)
 		}
 	}
-	fixed, err := mail(t, template.Engine{}, `{"tel": "+41791234567", "id": "a b"}`, `<a href="tel:{{.payload.tel}}"><a href="myapp://{{.payload.id}}">`)
+	fixed, err := mail(t, template.Engine{}, `{"tel": "+41791234567", "id": "a b"}`,
+		`<a href="tel:{{.payload.tel}}"><a href="myapp://{{.payload.id}}">`)
 	require.NoError(t, err)
 	require.Equal(t, `<a href="tel:&#43;41791234567"><a href="myapp://a%20b">`, fixed, "a template may use each scheme itself")
 }
@@ -70,8 +74,12 @@ func TestLinksThatPass(t *testing.T) {
 func TestLinksThatAreBlocked(t *testing.T) {
 	t.Parallel()
 
-	for _, link := range []string{"otherapp://order/7", "javascript:alert(1)", "JaVaScRiPt:alert(1)", " javascript:alert(1)", "java\nscript:alert(1)", "data:text/html,x", "vbscript:x", "ftp://example.com/x", "file:///etc/passwd", "tel :1", "\u00a0\u200bhttps://x"} {
-		payload := `{"link": ` + quote(link) + `, "customer": {"link": ` + quote(link) + `}, "list": [{"url": ` + quote(link) + `}], "images": ` + quote("https://x/a.png 1x, "+link+" 2x") + `}`
+	for _, link := range []string{
+		"otherapp://order/7", "javascript:alert(1)", "JaVaScRiPt:alert(1)", " javascript:alert(1)", "java\nscript:alert(1)", "data:text/html,x",
+		"vbscript:x", "ftp://example.com/x", "file:///etc/passwd", "tel :1", "\u00a0\u200bhttps://x",
+	} {
+		payload := `{"link": ` + quote(link) + `, "customer": {"link": ` + quote(link) + `}, "list": [{"url": ` + quote(link) +
+			`}], "images": ` + quote("https://x/a.png 1x, "+link+" 2x") + `}`
 		for body, key := range map[string]string{
 			`<a href="{{.payload.link}}">x</a>`:                                       `key "link"`,
 			"<p>\n<p><a href='{{ .payload.customer.link }}'>x</a>":                    `key "customer.link"`,
@@ -125,7 +133,8 @@ func TestValuesThatAreBlocked(t *testing.T) {
 func TestTextWithThePlaceholder(t *testing.T) {
 	t.Parallel()
 
-	got, err := mail(t, engine, `{"text": "#ZgotmplZ", "link": "https://x/ZgotmplZ"}`, `<a href="{{.payload.link}}" title="{{.payload.text}}">{{.payload.text}} ZgotmplZ</a>`)
+	got, err := mail(t, engine, `{"text": "#ZgotmplZ", "link": "https://x/ZgotmplZ"}`,
+		`<a href="{{.payload.link}}" title="{{.payload.text}}">{{.payload.text}} ZgotmplZ</a>`)
 	require.NoError(t, err)
 	require.Equal(t, `<a href="https://x/ZgotmplZ" title="#ZgotmplZ">#ZgotmplZ ZgotmplZ</a>`, got)
 }

@@ -26,25 +26,27 @@ func TestSlackMarkup(t *testing.T) {
 	t.Parallel()
 
 	for body, want := range map[string]string{
-		"Order: https://shop.example/o/7":                   "Order: <https://shop.example/o/7>",
-		"See https://shop.example/o/7. Bye":                 "See <https://shop.example/o/7>. Bye",
-		"(https://shop.example/o/7)":                        "(<https://shop.example/o/7>)",
-		"https://en.example/wiki/Foo_(bar)":                 "<https://en.example/wiki/Foo_(bar)>",
-		"https://shop.example/?a=1&b=2&":                    "<https://shop.example/?a=1&amp;b=2>&amp;",
-		"https://shop.example/?a=1&amp;b=2":                 "<https://shop.example/?a=1&amp;b=2>",
-		"{{.payload.link}}":                                 "<https://shop.example/o/7?a=1&amp;b=2>",
-		"https://shop.example/{{.payload.user}}/x":          "<https://shop.example/U012AB/x>",
-		"https://shop.example/{{.payload.evil}}":            "<https://shop.example/>&lt;!channel&gt; &lt;@U1&gt; &lt;<https://evil.example>|bank&gt;",
-		"*https://shop.example* _{{.payload.link}}_":        "*<https://shop.example>* _<https://shop.example/o/7?a=1&amp;b=2>_",
-		"https:// http https://":                            "https:// http https://",
-		"xhttps://shop.example":                             "xhttps://shop.example",
-		"<https://shop.example/o/7|Open it>":                "<https://shop.example/o/7|Open it>",
-		"<https://shop.example/o/7>":                        "<https://shop.example/o/7>",
-		"<https://shop.example/{{.payload.id}}|Open>":       "<https://shop.example/7%208|Open>",
-		"<{{.payload.link}}|Open>":                          "<https://shop.example/o/7?a=1&amp;b=2|Open>",
-		"<{{.payload.link}}>":                               "<https://shop.example/o/7?a=1&amp;b=2>",
-		"<{{.payload.app}}|Open>":                           "<myapp://x|Open>",
-		"<{{.payload.link}}|{{.payload.evil}}>":             "<https://shop.example/o/7?a=1&amp;b=2|&lt;!channel&gt; &lt;@U1&gt; &lt;https://evil.example|bank&gt;>",
+		"Order: https://shop.example/o/7":          "Order: <https://shop.example/o/7>",
+		"See https://shop.example/o/7. Bye":        "See <https://shop.example/o/7>. Bye",
+		"(https://shop.example/o/7)":               "(<https://shop.example/o/7>)",
+		"https://en.example/wiki/Foo_(bar)":        "<https://en.example/wiki/Foo_(bar)>",
+		"https://shop.example/?a=1&b=2&":           "<https://shop.example/?a=1&amp;b=2>&amp;",
+		"https://shop.example/?a=1&amp;b=2":        "<https://shop.example/?a=1&amp;b=2>",
+		"{{.payload.link}}":                        "<https://shop.example/o/7?a=1&amp;b=2>",
+		"https://shop.example/{{.payload.user}}/x": "<https://shop.example/U012AB/x>",
+		"https://shop.example/{{.payload.evil}}": "<https://shop.example/>&lt;!channel&gt; &lt;@U1&gt; " +
+			"&lt;<https://evil.example>|bank&gt;",
+		"*https://shop.example* _{{.payload.link}}_":  "*<https://shop.example>* _<https://shop.example/o/7?a=1&amp;b=2>_",
+		"https:// http https://":                      "https:// http https://",
+		"xhttps://shop.example":                       "xhttps://shop.example",
+		"<https://shop.example/o/7|Open it>":          "<https://shop.example/o/7|Open it>",
+		"<https://shop.example/o/7>":                  "<https://shop.example/o/7>",
+		"<https://shop.example/{{.payload.id}}|Open>": "<https://shop.example/7%208|Open>",
+		"<{{.payload.link}}|Open>":                    "<https://shop.example/o/7?a=1&amp;b=2|Open>",
+		"<{{.payload.link}}>":                         "<https://shop.example/o/7?a=1&amp;b=2>",
+		"<{{.payload.app}}|Open>":                     "<myapp://x|Open>",
+		"<{{.payload.link}}|{{.payload.evil}}>": "<https://shop.example/o/7?a=1&amp;b=2|&lt;!channel&gt; &lt;@U1&gt; " +
+			"&lt;https://evil.example|bank&gt;>",
 		"<{{.payload.link}}|{{.payload.label}}>":            "<https://shop.example/o/7?a=1&amp;b=2|a|b c>",
 		"<{{.payload.bar}}|Open>":                           "<https://evil.example/%7Chttps://bank.example|Open>",
 		"{{.payload.bar}}":                                  "<https://evil.example/>|<https://bank.example>",
@@ -110,7 +112,9 @@ func TestSlackPlainText(t *testing.T) {
 func TestSlackDigest(t *testing.T) {
 	t.Parallel()
 
-	items := []notification.DigestItem{{Title: "<!here>", Body: "<https://shop.example/?a=1&amp;b=2|Open> &lt;!channel&gt; <https://x.example>"}}
+	items := []notification.DigestItem{
+		{Title: "<!here>", Body: "<https://shop.example/?a=1&amp;b=2|Open> &lt;!channel&gt; <https://x.example>"},
+	}
 	for channel, want := range map[string]string{
 		"SLACK": "&lt;!here&gt;: <https://shop.example/?a=1&amp;b=2|Open> &lt;!channel&gt; <https://x.example>",
 		"*":     "&lt;!here&gt;: Open (<https://shop.example/?a=1&amp;b=2>) &lt;!channel&gt; <https://x.example>",

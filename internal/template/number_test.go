@@ -153,18 +153,28 @@ func TestNumbersCompare(t *testing.T) {
 	const payload = `{"whole": 120, "point": 120.0, "exp": 1.2e2, "cents": 120.50, "price": 19.90, "neg": -3, "zero": 0, "zeros": 0.00,
 		"big": 9223372036854775808, "bigger": 9223372036854775809, "tenth": 0.1, "name": "12", "empty": "", "none": null, "list": [5]}`
 	for condition, want := range map[string]bool{
-		"gt .payload.whole 100": true, "gt .payload.point 100": true, "gt .payload.exp 100": true, "gt .payload.cents 100": true, "gt .payload.cents 120.5": false,
-		"ge .payload.cents 120.5": true, "lt .payload.price 20": true, "le .payload.price 19.90": true, "eq .payload.price 19.90": true, "eq .payload.price 19.9": true,
-		"eq .payload.tenth 0.1": true, "ne .payload.price 19": true, "eq .payload.whole .payload.point": true, "eq .payload.whole .payload.point .payload.exp": true,
-		"eq .payload.whole 1 2 120": true, "eq .payload.whole 1 2": false, "lt .payload.neg 0": true, "gt .payload.neg -3.5": true, "eq .payload.zero .payload.zeros": true,
-		"lt .payload.big .payload.bigger": true, "gt .payload.big 9223372036854775807": true, "eq .payload.big .payload.bigger": false, "ge .payload.bigger 0x7fffffffffffffff": true,
-		"eq (len .payload.name) 2": true, "gt .payload.whole (len .payload.name)": true, "eq (index .payload.list 0) 5": true,
-		`eq .payload.name "12"`: true, `lt .payload.name "13"`: true, `ne .payload.name "13"`: true, "eq true true": true, "eq .event.created_at .event.created_at": true,
-		`eq .payload.none ""`: true, `eq (index .payload "missing") ""`: true, `eq (index .payload "missing") 3`: false, `ne (index .payload "missing") "a"`: true,
+		"gt .payload.whole 100": true, "gt .payload.point 100": true, "gt .payload.exp 100": true, "gt .payload.cents 100": true,
+		"gt .payload.cents 120.5": false,
+		"ge .payload.cents 120.5": true, "lt .payload.price 20": true, "le .payload.price 19.90": true, "eq .payload.price 19.90": true,
+		"eq .payload.price 19.9": true,
+		"eq .payload.tenth 0.1":  true, "ne .payload.price 19": true, "eq .payload.whole .payload.point": true,
+		"eq .payload.whole .payload.point .payload.exp": true,
+		"eq .payload.whole 1 2 120":                     true, "eq .payload.whole 1 2": false, "lt .payload.neg 0": true,
+		"gt .payload.neg -3.5": true, "eq .payload.zero .payload.zeros": true,
+		"lt .payload.big .payload.bigger": true, "gt .payload.big 9223372036854775807": true, "eq .payload.big .payload.bigger": false,
+		"ge .payload.bigger 0x7fffffffffffffff": true,
+		"eq (len .payload.name) 2":              true, "gt .payload.whole (len .payload.name)": true, "eq (index .payload.list 0) 5": true,
+		`eq .payload.name "12"`: true, `lt .payload.name "13"`: true, `ne .payload.name "13"`: true, "eq true true": true,
+		"eq .event.created_at .event.created_at": true,
+		`eq .payload.none ""`:                    true, `eq (index .payload "missing") ""`: true, `eq (index .payload "missing") 3`: false,
+		`ne (index .payload "missing") "a"`: true,
 	} {
 		requireEverywhere(t, payload, "{{if "+condition+"}}yes{{else}}no{{end}}", map[bool]string{true: "yes", false: "no"}[want], "")
 	}
-	for _, condition := range []string{"gt .payload.name 3", `eq .payload.whole "120"`, "lt .payload.vip 1", "gt .payload.list 3", "eq .payload.whole true", "lt true false", "eq 1", `lt (index .payload "missing") 3`} {
+	for _, condition := range []string{
+		"gt .payload.name 3", `eq .payload.whole "120"`, "lt .payload.vip 1", "gt .payload.list 3", "eq .payload.whole true", "lt true false",
+		"eq 1", `lt (index .payload "missing") 3`,
+	} {
 		_, err := rendered(t, notification.SMS, `{"vip": true, "name": "12", "whole": 120, "list": [5]}`, "{{if "+condition+"}}{{end}}")
 		require.EqualError(t, err, "template */SMS/en: body cannot be rendered: line 1 does not fit the data", condition)
 	}
@@ -177,7 +187,8 @@ func TestNumbersInTemplates(t *testing.T) {
 	const payload = `{"total": 19.90, "fee": 0.00, "none": 0, "minus": -0.0, "power": 0e5, "huge": 1e400, "tiny": 1E-400, "three": 3, "threes": 3.0, "big": 123456789012345678901234567890,
 		"list": ["a", "b", "c", "d"], "nested": [[1.50, 2]], "text": "abcdef", "null": null}`
 	for body, want := range map[string]string{
-		"{{.payload.total}} {{.payload.fee}} {{.payload.huge}} {{.payload.tiny}} {{.payload.big}}":                  "19.90 0.00 1e400 1E-400 123456789012345678901234567890",
+		"{{.payload.total}} {{.payload.fee}} {{.payload.huge}} {{.payload.tiny}} " +
+			"{{.payload.big}}": "19.90 0.00 1e400 1E-400 123456789012345678901234567890",
 		"{{if .payload.fee}}fee{{else}}free{{end}}":                                                                 "free",
 		"{{if .payload.none}}yes{{else}}no{{end}}":                                                                  "no",
 		"{{with .payload.minus}}{{.}}{{else}}none{{end}}":                                                           "none",
@@ -203,8 +214,10 @@ func TestNumbersInTemplates(t *testing.T) {
 		requireEverywhere(t, payload, body, want, "")
 	}
 	for _, body := range []string{
-		"{{len .payload.three}}", "{{index .payload.three 0}}", "{{slice .payload.three 0 1}}", "{{range .payload.total}}{{end}}", "{{index .payload.list .payload.total}}",
-		"{{index .payload.list 4}}", "{{index .payload.list -1}}", "{{slice .payload.text 4 2}}", "{{slice .payload.text 0 7}}", "{{range .payload.huge}}{{end}}", "{{len true}}",
+		"{{len .payload.three}}", "{{index .payload.three 0}}", "{{slice .payload.three 0 1}}", "{{range .payload.total}}{{end}}",
+		"{{index .payload.list .payload.total}}",
+		"{{index .payload.list 4}}", "{{index .payload.list -1}}", "{{slice .payload.text 4 2}}", "{{slice .payload.text 0 7}}",
+		"{{range .payload.huge}}{{end}}", "{{len true}}",
 	} {
 		requireEverywhere(t, payload, body, "", "body cannot be rendered: line 1 does not fit the data")
 	}
@@ -217,7 +230,9 @@ func TestNumbersInHTML(t *testing.T) {
 	got, err := rendered(t, notification.Email, `{"w": 19.90, "id": 653247040368672768}`,
 		`<td width="{{.payload.w}}" style="width: {{.payload.w}}px"><a href="/o/{{.payload.id}}?w={{.payload.w}}">{{.payload.id}}</a><script type="application/ld+json">{"id": {{.payload.id}}, "w": {{.payload.w}}}</script>`)
 	require.NoError(t, err)
-	require.Equal(t, `<td width="19.90" style="width: 19.90px"><a href="/o/653247040368672768?w=19.90">653247040368672768</a><script type="application/ld+json">{"id":  653247040368672768 , "w":  19.90 }</script>`, got)
+	require.Equal(t,
+		`<td width="19.90" style="width: 19.90px"><a href="/o/653247040368672768?w=19.90">653247040368672768</a><script type="application/ld+json">{"id":  653247040368672768 , "w":  19.90 }</script>`,
+		got)
 }
 
 // quote returns a text in JSON.

@@ -38,7 +38,8 @@ type Engine struct {
 var linkSchemes = []string{"http", "https", "mailto", "tel", "sms", "cid"}
 
 func (e Engine) allows(scheme string) bool {
-	return slices.ContainsFunc(slices.Concat(linkSchemes, e.LinkSchemes), func(allowed string) bool { return strings.EqualFold(scheme, allowed) })
+	return slices.ContainsFunc(slices.Concat(linkSchemes, e.LinkSchemes),
+		func(allowed string) bool { return strings.EqualFold(scheme, allowed) })
 }
 
 // Set holds the templates of one event. It compiles a template at first use. It is safe for
@@ -89,7 +90,9 @@ func (e Engine) NewEscalatedSet(event notification.Event, rows []notification.Te
 }
 
 func (e Engine) newSet(rows []notification.Template) *Set {
-	s := &Set{shelf: &shelf{engine: e, rows: make(map[key]notification.Template, len(rows)), compiled: map[key]*compiled{}, timeouts: map[key]int{}}}
+	s := &Set{
+		shelf: &shelf{engine: e, rows: make(map[key]notification.Template, len(rows)), compiled: map[key]*compiled{}, timeouts: map[key]int{}},
+	}
 	for _, row := range rows {
 		k := key{row.EventType, row.Channel, canonical(row.Locale)}
 		if _, found := s.rows[k]; !found {
@@ -118,7 +121,9 @@ func (s *Set) Render(ctx context.Context, channel notification.Channel, recipien
 type dataOf struct{ line, body map[string]any }
 
 // write fills in the most specific template of a name with data, and adds the recipient's data.
-func (s *Set) write(ctx context.Context, name string, channel notification.Channel, recipient notification.Recipient, data dataOf) (notification.Text, error) {
+func (s *Set) write(
+	ctx context.Context, name string, channel notification.Channel, recipient notification.Recipient, data dataOf,
+) (notification.Text, error) {
 	k, found := s.find(name, string(channel), recipient.Locale)
 	if !found {
 		return notification.Text{}, fmt.Errorf("no template for %s/%s/%s", name, channel, recipient.Locale)

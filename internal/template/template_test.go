@@ -29,29 +29,47 @@ func TestRender(t *testing.T) {
 	}{
 		{name: "plain", channel: notification.SMS, body: "Table for {{.payload.pax}}", want: notification.Text{Body: "Table for 4"}},
 		{name: "empty template", channel: notification.SMS, want: notification.Text{}},
-		{name: "large integers", channel: notification.SMS, body: "{{.payload.restaurantId}} {{.payload.huge}}", want: notification.Text{Body: "9007199254740993 123456789012345678901234567890"}},
-		{name: "fractions as written", channel: notification.SMS, body: "{{.payload.price}} {{.payload.ratio}}", want: notification.Text{Body: "19.90 1234567.5"}},
-		{name: "integers compare", channel: notification.SMS, body: "{{if gt .payload.pax 3}}many{{end}}{{if .payload.kids}} kids{{end}}", want: notification.Text{Body: "many"}},
-		{name: "null is empty", channel: notification.SMS, body: "[{{.payload.notes}}]{{with .payload.notes}}no{{end}}", want: notification.Text{Body: "[]"}},
-		{name: "null in a list is empty", channel: notification.SMS, body: "{{range .payload.tables}}[{{.}}]{{end}}", want: notification.Text{Body: "[a][][c]"}},
-		{name: "an optional key", channel: notification.SMS, body: `[{{with index .payload "missing"}}{{.}}{{end}}]`, want: notification.Text{Body: "[]"}},
+		{name: "large integers", channel: notification.SMS, body: "{{.payload.restaurantId}} {{.payload.huge}}",
+			want: notification.Text{Body: "9007199254740993 123456789012345678901234567890"}},
+		{name: "fractions as written", channel: notification.SMS, body: "{{.payload.price}} {{.payload.ratio}}",
+			want: notification.Text{Body: "19.90 1234567.5"}},
+		{name: "integers compare", channel: notification.SMS, body: "{{if gt .payload.pax 3}}many{{end}}{{if .payload.kids}} kids{{end}}",
+			want: notification.Text{Body: "many"}},
+		{name: "null is empty", channel: notification.SMS, body: "[{{.payload.notes}}]{{with .payload.notes}}no{{end}}",
+			want: notification.Text{Body: "[]"}},
+		{name: "null in a list is empty", channel: notification.SMS, body: "{{range .payload.tables}}[{{.}}]{{end}}",
+			want: notification.Text{Body: "[a][][c]"}},
+		{name: "an optional key", channel: notification.SMS, body: `[{{with index .payload "missing"}}{{.}}{{end}}]`,
+			want: notification.Text{Body: "[]"}},
 		{name: "nested", channel: notification.SMS, body: "{{.payload.customer.name}}", want: notification.Text{Body: "Ada"}},
 		{name: "printf", channel: notification.SMS, body: `{{printf "%03d" .payload.pax}}`, want: notification.Text{Body: "004"}},
-		{name: "recipient", channel: notification.SMS, body: "{{.recipient.name}} {{.recipient.user_id}} {{.recipient.user_type}} {{.recipient.locale}}", want: notification.Text{Body: "Élodie 10 RESTAURANT_USER it-CH"}},
+		{name: "recipient", channel: notification.SMS,
+			body: "{{.recipient.name}} {{.recipient.user_id}} {{.recipient.user_type}} {{.recipient.locale}}",
+			want: notification.Text{Body: "Élodie 10 RESTAURANT_USER it-CH"}},
 		{
-			name: "event", channel: notification.SMS, body: `{{.event.id}} {{.event.type}} {{.event.aggregate_type}}/{{.event.aggregate_id}} {{.event.correlation_id}} {{.event.created_at.Format "02.01.2006 15:04"}}`,
+			name: "event", channel: notification.SMS,
+			body: `{{.event.id}} {{.event.type}} {{.event.aggregate_type}}/{{.event.aggregate_id}} {{.event.correlation_id}} {{.event.created_at.Format "02.01.2006 15:04"}}`,
 			want: notification.Text{Body: "evt-1 RESERVATION_REQUESTED RESTAURANT/5 corr-1 21.11.2026 10:00"},
 		},
-		{name: "plain text is not escaped", channel: notification.Push, title: "{{.payload.name}}", body: "{{.payload.name}}", want: notification.Text{Title: `<b>Ada</b> & "Co"`, Body: `<b>Ada</b> & "Co"`}},
-		{name: "a mail, whose body is escaped and whose title is not", channel: notification.Email, title: "{{.payload.name}}", body: "<p>{{.payload.name}}</p>", want: notification.Text{Title: `<b>Ada</b> & "Co"`, Body: "<p>&lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
-		{name: "a template that escapes by itself", channel: notification.Email, title: "x", body: "<p>{{.payload.customer.name | html}} {{html .payload.name}}</p>", want: notification.Text{Title: "x", Body: "<p>Ada &lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
-		{name: "a loop within a tag", channel: notification.Email, title: "x", body: `<p{{range .payload.tables}} {{if .}}id="{{.}}"{{end}}{{end}}>`, want: notification.Text{Title: "x", Body: `<p id="a"  id="c">`}},
-		{name: "named parts", channel: notification.SMS, body: `{{define "t"}}[{{.}}]{{end}}{{range .payload.tables}}{{template "t" .}}{{end}}`, want: notification.Text{Body: "[a][][c]"}},
+		{name: "plain text is not escaped", channel: notification.Push, title: "{{.payload.name}}", body: "{{.payload.name}}",
+			want: notification.Text{Title: `<b>Ada</b> & "Co"`, Body: `<b>Ada</b> & "Co"`}},
+		{name: "a mail, whose body is escaped and whose title is not", channel: notification.Email, title: "{{.payload.name}}",
+			body: "<p>{{.payload.name}}</p>",
+			want: notification.Text{Title: `<b>Ada</b> & "Co"`, Body: "<p>&lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
+		{name: "a template that escapes by itself", channel: notification.Email, title: "x",
+			body: "<p>{{.payload.customer.name | html}} {{html .payload.name}}</p>",
+			want: notification.Text{Title: "x", Body: "<p>Ada &lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
+		{name: "a loop within a tag", channel: notification.Email, title: "x",
+			body: `<p{{range .payload.tables}} {{if .}}id="{{.}}"{{end}}{{end}}>`, want: notification.Text{Title: "x", Body: `<p id="a"  id="c">`}},
+		{name: "named parts", channel: notification.SMS, body: `{{define "t"}}[{{.}}]{{end}}{{range .payload.tables}}{{template "t" .}}{{end}}`,
+			want: notification.Text{Body: "[a][][c]"}},
 		{name: "half a character", channel: notification.SMS, body: "{{slice .recipient.name 0 1}}", want: notification.Text{Body: "\uFFFD"}},
 		{name: "a null byte, which cannot be stored", channel: notification.SMS, body: `a{{"\x00"}}b`, want: notification.Text{Body: "ab"}},
 	}
 	for _, tt := range tests {
-		row := notification.Template{EventType: "RESERVATION_REQUESTED", Channel: string(tt.channel), Locale: "en", Title: tt.title, Body: tt.body}
+		row := notification.Template{
+			EventType: "RESERVATION_REQUESTED", Channel: string(tt.channel), Locale: "en", Title: tt.title, Body: tt.body,
+		}
 		got, err := template.Engine{}.NewSet(event(payload), []notification.Template{row}).Render(t.Context(), tt.channel, recipient())
 		require.NoError(t, err, tt.name)
 		require.Equal(t, tt.want, got, tt.name)
@@ -62,7 +80,9 @@ func TestRender(t *testing.T) {
 func TestRenderPlainTextAsMail(t *testing.T) {
 	t.Parallel()
 
-	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "{{.payload.name}} <1>", Body: "Dear {{.payload.name}},\r\n1 < 2 &\nbye"}
+	row := notification.Template{
+		EventType: "*", Channel: "*", Locale: "en", Title: "{{.payload.name}} <1>", Body: "Dear {{.payload.name}},\r\n1 < 2 &\nbye",
+	}
 	set := template.Engine{}.NewSet(event(`{"name": "<Ada>"}`), []notification.Template{row})
 
 	mail, err := set.Render(t.Context(), notification.Email, recipient())
@@ -85,18 +105,24 @@ func TestRenderErrors(t *testing.T) {
 	}{
 		{name: "missing key in the title", title: "{{.payload.restaurantId}}", body: "x", want: `title: key "restaurantId" is missing`},
 		{name: "missing key in the body", title: "x", body: "\n{{.payload.restaurantId}}", want: `body: key "restaurantId" is missing`},
-		{name: "missing key in a loop", title: "x", body: "{{range .payload.list}}{{$.payload.nothing}}{{end}}", want: `body: key "nothing" is missing`},
+		{name: "missing key in a loop", title: "x", body: "{{range .payload.list}}{{$.payload.nothing}}{{end}}",
+			want: `body: key "nothing" is missing`},
 		{name: "missing key of a missing key", title: "x", body: "{{.payload.customer.name}}", want: `body: key "customer" is missing`},
 		{name: "key of a text", title: "x", body: "{{.payload.name.first}}", want: `body: key "first" is missing`},
 		{name: "missing root", title: "x", body: "{{.restaurantId}}", want: `body: key "restaurantId" is missing`},
 		{name: "no addresses", title: "x", body: "{{.recipient.email}}", want: `body: key "email" is missing`},
-		{name: "function on a text instead of an object", title: "x", body: "a\n{{index .payload.name .payload.name}}", want: "body cannot be rendered: line 2 does not fit the data"},
-		{name: "comparison of a text with a number", title: "x", body: "{{if gt .payload.name 3}}{{end}}", want: "body cannot be rendered: line 1 does not fit the data"},
-		{name: "loop over a text", title: "x", body: "{{range $i, $c := .payload.name}}{{end}}", want: "body cannot be rendered: line 1 does not fit the data"},
-		{name: "a text that looks like an error", title: "x", body: "{{range $i, $c := .payload.forged}}{{end}}", want: "body cannot be rendered: line 1 does not fit the data"},
+		{name: "function on a text instead of an object", title: "x", body: "a\n{{index .payload.name .payload.name}}",
+			want: "body cannot be rendered: line 2 does not fit the data"},
+		{name: "comparison of a text with a number", title: "x", body: "{{if gt .payload.name 3}}{{end}}",
+			want: "body cannot be rendered: line 1 does not fit the data"},
+		{name: "loop over a text", title: "x", body: "{{range $i, $c := .payload.name}}{{end}}",
+			want: "body cannot be rendered: line 1 does not fit the data"},
+		{name: "a text that looks like an error", title: "x", body: "{{range $i, $c := .payload.forged}}{{end}}",
+			want: "body cannot be rendered: line 1 does not fit the data"},
 		{name: "syntax", title: "x", body: "{{.payload.name", want: "cannot be parsed: template: body:1: unclosed action"},
 		{name: "unknown function", title: "{{env}}", body: "x", want: `cannot be parsed: template: title:1: function "env" not defined`},
-		{name: "not HTML", title: "x", body: `<a href="{{if .payload.name}}"{{end}}>`, want: "the HTML of body cannot be escaped: {{if}} branches end in different contexts"},
+		{name: "not HTML", title: "x", body: `<a href="{{if .payload.name}}"{{end}}>`,
+			want: "the HTML of body cannot be escaped: {{if}} branches end in different contexts"},
 		{name: "empty title", body: "x", want: "the title is empty, and EMAIL needs one"},
 		{name: "blank title", title: "{{.payload.space}}", body: "x", want: "the title is empty, and EMAIL needs one"},
 		{name: "template too long", title: "x", body: strings.Repeat("x", 65537), want: "body: the template is longer than 64 KiB"},
@@ -128,7 +154,9 @@ func TestRenderForWebSocket(t *testing.T) {
 	t.Parallel()
 
 	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "Title", Body: "{{range .payload.words}}{{.}}{{end}}"}
-	for length, want := range map[int]string{4091: "", 4092: "template */*/en: title and body are longer than 4 KiB, the most over WEBSOCKET"} {
+	for length, want := range map[int]string{
+		4091: "", 4092: "template */*/en: title and body are longer than 4 KiB, the most over WEBSOCKET",
+	} {
 		set := template.Engine{}.NewSet(event(`{"words":["`+strings.Repeat("x", length)+`"]}`), []notification.Template{row})
 		_, err := set.Render(t.Context(), notification.SMS, recipient())
 		require.NoError(t, err)
@@ -145,7 +173,8 @@ func TestRenderMalformedPayload(t *testing.T) {
 	t.Parallel()
 
 	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "x", Body: "x"}
-	_, err := template.Engine{}.NewSet(event(`{"name": "hunter2`), []notification.Template{row}).Render(t.Context(), notification.SMS, recipient())
+	_, err := template.Engine{}.NewSet(event(`{"name": "hunter2`), []notification.Template{row}).Render(t.Context(), notification.SMS,
+		recipient())
 	require.EqualError(t, err, "template */*/en: the payload is not JSON")
 }
 
@@ -177,10 +206,13 @@ func TestRenderIsBounded(t *testing.T) {
 		{name: "a long loop with assignments", body: "{{range 9000000000000}}{{$x := 1}}{{end}}", want: slow},
 		{name: "loops in loops", body: "{{range 90000000}}{{range 90000000}}{{end}}{{end}}", want: slow},
 		{name: "a loop in a condition", body: "{{if true}}{{with 1}}{{range 9000000000000}}{{end}}{{end}}{{end}}", want: slow},
-		{name: "a loop in an alternative", body: "{{if false}}{{else}}{{range 0}}{{else}}{{range 9000000000000}}{{end}}{{end}}{{end}}", want: slow},
+		{name: "a loop in an alternative", body: "{{if false}}{{else}}{{range 0}}{{else}}{{range 9000000000000}}{{end}}{{end}}{{end}}",
+			want: slow},
 		{name: "a loop in a part", body: `{{define "t"}}{{range 9000000000000}}{{end}}{{end}}{{template "t"}}`, want: slow},
 		{name: "a loop that continues", body: "{{range 9000000000000}}{{continue}}{{end}}", want: slow},
-		{name: "a part that calls itself twice", body: `{{define "t"}}{{if lt (len .) 60}}{{template "t" (print . "x")}}{{template "t" (print . "x")}}{{end}}{{end}}{{template "t" ""}}`, want: slow},
+		{name: "a part that calls itself twice",
+			body: `{{define "t"}}{{if lt (len .) 60}}{{template "t" (print . "x")}}{{template "t" (print . "x")}}{{end}}{{end}}{{template "t" ""}}`,
+			want: slow},
 		{name: "a long text", body: "{{range 9000000000000}}" + strings.Repeat("x", 1000) + "{{end}}", want: long},
 		{name: "a text doubled in a loop", body: `{{$s := "xx"}}{{range 90}}{{$s = print $s $s}}{{end}}`, want: long},
 		{name: "a text doubled by printf", body: `{{$s := "xx"}}{{range 90}}{{$s = printf "%s%s" $s $s}}{{end}}`, want: long},
@@ -252,10 +284,12 @@ func TestRenderURL(t *testing.T) {
 	}{
 		{name: "no url", channel: notification.WebSocket},
 		{name: "a path", channel: notification.WebSocket, url: "/orders/{{.payload.id}}?q={{.payload.q | urlquery}}", want: "/orders/7?q=a%26b"},
-		{name: "https", channel: notification.Webhook, url: " {{if .payload.id}}https://app.example.com/{{.payload.id}}{{end}}\n", want: "https://app.example.com/7"},
+		{name: "https", channel: notification.Webhook, url: " {{if .payload.id}}https://app.example.com/{{.payload.id}}{{end}}\n",
+			want: "https://app.example.com/7"},
 		{name: "empty for this event", channel: notification.WebSocket, url: "{{with index .payload \"page\"}}/{{.}}{{end}}"},
 		{name: "a path over PUSH", channel: notification.Push, url: "/orders/{{.payload.id}}", want: "/orders/7"},
-		{name: "https over SLACK", channel: notification.Slack, url: "https://app.example.com/{{.payload.id}}", want: "https://app.example.com/7"},
+		{name: "https over SLACK", channel: notification.Slack, url: "https://app.example.com/{{.payload.id}}",
+			want: "https://app.example.com/7"},
 		{name: "a path over SLACK, which has no page", channel: notification.Slack, url: "/orders/7"},
 		{name: "a channel without links", channel: notification.SMS, url: "/orders/7"},
 		{name: "a channel with links in its texts alone", channel: notification.Email, url: "/orders/7"},
@@ -266,7 +300,8 @@ func TestRenderURL(t *testing.T) {
 	}
 	for _, tt := range tests {
 		row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "Title", Body: "Body", URL: tt.url}
-		set := template.Engine{}.NewSet(event(`{"id": 7, "q": "a&b", "script": "javascript:alert(1)", "path": "/evil.example.com"}`), []notification.Template{row})
+		set := template.Engine{}.NewSet(event(`{"id": 7, "q": "a&b", "script": "javascript:alert(1)", "path": "/evil.example.com"}`),
+			[]notification.Template{row})
 		got, err := set.Render(t.Context(), tt.channel, recipient())
 		require.NoError(t, err, tt.name)
 		require.Equal(t, "Title Body "+tt.want, got.Title+" "+got.Body+" "+got.URL, tt.name)
@@ -282,7 +317,9 @@ func TestRenderURL(t *testing.T) {
 func TestSlowURL(t *testing.T) {
 	t.Parallel()
 
-	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "Title", Body: "Body", URL: "{{range 9000000000000}}{{end}}"}
+	row := notification.Template{
+		EventType: "*", Channel: "*", Locale: "en", Title: "Title", Body: "Body", URL: "{{range 9000000000000}}{{end}}",
+	}
 	set := template.Engine{}.NewSet(event("{}"), []notification.Template{row})
 	for range 100 { // would take more than ten seconds
 		got, err := set.Render(t.Context(), notification.WebSocket, recipient())
@@ -297,11 +334,14 @@ func TestTitleIsOneLine(t *testing.T) {
 	t.Parallel()
 
 	for title, want := range map[string]string{
-		"Hello\n": "Hello", "\r\n Hello \r\n\r\n": "Hello", "News of {{.payload.shop}}": "News of Trattoria da Ada", "a \n\t b": "a b", "a\r\nBcc: x@example.com": "a Bcc: x@example.com",
-		"a\rb\vc\fd": "a b c d", "a\u2028b\u2029c\u0085d": "a b c d", "a  b\tc": "a  b\tc", "{{.payload.lines}}": "x y", "{{.payload.end}}": "z", "{{range .payload.list}}\n{{.}}\n{{end}}": "1 2",
+		"Hello\n": "Hello", "\r\n Hello \r\n\r\n": "Hello", "News of {{.payload.shop}}": "News of Trattoria da Ada", "a \n\t b": "a b",
+		"a\r\nBcc: x@example.com": "a Bcc: x@example.com",
+		"a\rb\vc\fd":              "a b c d", "a\u2028b\u2029c\u0085d": "a b c d", "a  b\tc": "a  b\tc", "{{.payload.lines}}": "x y",
+		"{{.payload.end}}": "z", "{{range .payload.list}}\n{{.}}\n{{end}}": "1 2",
 	} {
 		row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: title, Body: "x"}
-		set := template.Engine{}.NewSet(event(`{"shop": "Trattoria\nda Ada", "lines": "x\r\n\u2028 y", "end": "z\n", "list": [1, 2]}`), []notification.Template{row})
+		set := template.Engine{}.NewSet(event(`{"shop": "Trattoria\nda Ada", "lines": "x\r\n\u2028 y", "end": "z\n", "list": [1, 2]}`),
+			[]notification.Template{row})
 		for _, channel := range notification.Channels() {
 			got, err := set.Render(t.Context(), channel, recipient())
 			require.NoError(t, err)

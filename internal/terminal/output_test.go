@@ -83,7 +83,8 @@ func TestList(t *testing.T) {
 	long := listed(t, "evt-1-staff10-EMAIL", strings.Repeat("würde ", 50)+"\nzweite Zeile")
 	require.Equal(t, lineWidth, utf8.RuneCountInString(long), "a long error is cut where the line ends")
 	require.True(t, strings.HasSuffix(long, "…"), long)
-	require.Contains(t, listed(t, strings.Repeat("x", 150), "sendgrid gave no clear answer: 503"), "answer: 503", "a long id leaves room for the code")
+	require.Contains(t, listed(t, strings.Repeat("x", 150), "sendgrid gave no clear answer: 503"), "answer: 503",
+		"a long id leaves room for the code")
 }
 
 // listed returns the line of a delivery in a list.
@@ -91,7 +92,8 @@ func listed(t *testing.T, id, lastError string) string {
 	t.Helper()
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, columnGap, ' ', 0)
-	List(w, []string{"DELIVERY", "LAST ERROR"}, [][]string{{id, lastError}, {"evt-2-staff10-EMAIL", ""}}, func(cells []string) []string { return cells })
+	List(w, []string{"DELIVERY", "LAST ERROR"}, [][]string{{id, lastError}, {"evt-2-staff10-EMAIL", ""}},
+		func(cells []string) []string { return cells })
 	require.NoError(t, w.Flush())
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	require.Len(t, lines, 3)
@@ -104,7 +106,8 @@ func TestPrintable(t *testing.T) {
 	for value, want := range map[string]string{
 		"plain": "plain", "città 東京 👋": "città 東京 👋",
 		"a\nb\tc\rd": "a b c d", "\x1b[31mred": "\ufffd[31mred", "\u009b31m": "\ufffd31m", "bell\a\x7f": "bell\ufffd\ufffd",
-		"\u202egpj.exe\u202c": "\ufffdgpj.exe\ufffd", "\u2066x\u2069\u2028\u2029": "\ufffdx\ufffd\ufffd\ufffd", "\x9b": "\ufffd", "a\u200fb\u061cc": "a\ufffdb\ufffdc",
+		"\u202egpj.exe\u202c": "\ufffdgpj.exe\ufffd", "\u2066x\u2069\u2028\u2029": "\ufffdx\ufffd\ufffd\ufffd", "\x9b": "\ufffd",
+		"a\u200fb\u061cc": "a\ufffdb\ufffdc",
 	} {
 		require.Equal(t, want, Printable(value))
 	}

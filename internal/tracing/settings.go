@@ -7,7 +7,8 @@ import (
 // Settings holds the standard settings of OpenTelemetry that Herald itself reads. The SDK reads
 // more.
 type Settings struct {
-	Endpoint       string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`        // the collector's URL for OTLP over HTTP; if both URLs are empty, traces are off
+	// the collector's URL for OTLP over HTTP; if both URLs are empty, traces are off
+	Endpoint       string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
 	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"` // the full URL, for traces only
 	Exporter       string `env:"OTEL_TRACES_EXPORTER" envDefault:"otlp"`
 	Protocol       string `env:"OTEL_EXPORTER_OTLP_PROTOCOL" envDefault:"http/protobuf"`

@@ -101,12 +101,13 @@ func (r Recorder) RecordReceipts(ctx context.Context, receipts []notification.Re
 }
 
 func (t *Traces) receipt(ctx context.Context, receipt notification.Receipt, recorded notification.RecordedReceipt, began time.Time) {
-	_, span := t.tracer.Start(ctx, "Receipt:"+string(recorded.Channel), trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(began), trace.WithAttributes(
-		attribute.String("herald.delivery_id", receipt.DeliveryID),
-		attribute.String("herald.channel", string(recorded.Channel)),
-		attribute.String("herald.provider", receipt.Provider),
-		attribute.String("herald.outcome", string(receipt.Status)),
-		attribute.Bool("herald.repeated", recorded.Repeated),
-	))
+	_, span := t.tracer.Start(ctx, "Receipt:"+string(recorded.Channel), trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(began),
+		trace.WithAttributes(
+			attribute.String("herald.delivery_id", receipt.DeliveryID),
+			attribute.String("herald.channel", string(recorded.Channel)),
+			attribute.String("herald.provider", receipt.Provider),
+			attribute.String("herald.outcome", string(receipt.Status)),
+			attribute.Bool("herald.repeated", recorded.Repeated),
+		))
 	span.End()
 }

@@ -76,7 +76,9 @@ func (p provider) Send(context.Context, notification.Message) (notification.Answ
 func TestSender(t *testing.T) {
 	t.Parallel()
 
-	message := notification.Message{DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", Title: "Table for Ada", Body: "At eight", To: "ada@example.com"}
+	message := notification.Message{
+		DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", Title: "Table for Ada", Body: "At eight", To: "ada@example.com",
+	}
 	tests := []struct {
 		name string
 		err  error
@@ -84,10 +86,12 @@ func TestSender(t *testing.T) {
 	}{
 		{name: "sent", want: map[string]string{"herald.provider": "sendgrid", "herald.outcome": "SENT", "http.response.status_code": "202"}},
 		{
-			name: "refused", err: fmt.Errorf("ada@example.com: %w", &notification.ProviderError{Provider: "smtp", Class: notification.Refused, Status: 400, Code: "no such user"}),
+			name: "refused", err: fmt.Errorf("ada@example.com: %w",
+				&notification.ProviderError{Provider: "smtp", Class: notification.Refused, Status: 400, Code: "no such user"}),
 			want: map[string]string{"herald.provider": "smtp", "herald.outcome": "REFUSED", "http.response.status_code": "400"},
 		},
-		{name: "other error", err: errors.New("ada@example.com"), want: map[string]string{"herald.provider": "sendgrid", "herald.outcome": "ERROR", "http.response.status_code": "202"}},
+		{name: "other error", err: errors.New("ada@example.com"),
+			want: map[string]string{"herald.provider": "sendgrid", "herald.outcome": "ERROR", "http.response.status_code": "202"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,7 +99,8 @@ func TestSender(t *testing.T) {
 
 			traces, spans := recording()
 
-			_, err := tracing.Sender{Sender: provider{tt.err}, Channel: notification.Email, Traces: traces}.Send(tracing.WithParent(t.Context(), parent), message)
+			_, err := tracing.Sender{Sender: provider{tt.err}, Channel: notification.Email, Traces: traces}.Send(tracing.WithParent(t.Context(),
+				parent), message)
 
 			require.Equal(t, tt.err, err)
 			require.Len(t, spans.GetSpans(), 1)
@@ -142,7 +147,8 @@ func TestRecorder(t *testing.T) {
 	t.Parallel()
 
 	receipts := []notification.Receipt{
-		{Provider: "sendgrid", DeliveryID: "d1", Status: notification.Delivered, Detail: "550 ada@example.com", Address: "ada@example.com"}, {DeliveryID: "d2"}, {DeliveryID: "d3"},
+		{Provider: "sendgrid", DeliveryID: "d1", Status: notification.Delivered, Detail: "550 ada@example.com", Address: "ada@example.com"},
+		{DeliveryID: "d2"}, {DeliveryID: "d3"},
 	}
 	spans := tracetest.NewInMemoryExporter()
 	traces := tracing.With(sdk.WithSyncer(spans), sdk.WithSampler(sdk.ParentBased(sdk.NeverSample())))
@@ -155,7 +161,8 @@ func TestRecorder(t *testing.T) {
 	span := spans.GetSpans()[0]
 	require.Equal(t, traceID, span.SpanContext.TraceID().String())
 	require.Equal(t, map[string]string{
-		"herald.delivery_id": "d1", "herald.channel": "", "herald.provider": "sendgrid", "herald.outcome": "DELIVERED", "herald.repeated": "false",
+		"herald.delivery_id": "d1", "herald.channel": "", "herald.provider": "sendgrid", "herald.outcome": "DELIVERED",
+		"herald.repeated": "false",
 	}, attributes(span))
 }
 
@@ -164,7 +171,8 @@ func TestRecorderWithoutTraces(t *testing.T) {
 	t.Parallel()
 
 	traces, spans := recording()
-	recorded, err := tracing.Recorder{Recorder: receiptStore{errors.New("permission denied")}, Traces: traces}.RecordReceipts(t.Context(), []notification.Receipt{{DeliveryID: "d3"}})
+	recorded, err := tracing.Recorder{Recorder: receiptStore{errors.New("permission denied")}, Traces: traces}.RecordReceipts(t.Context(),
+		[]notification.Receipt{{DeliveryID: "d3"}})
 	require.NoError(t, err)
 	require.Len(t, recorded, 1)
 	require.Empty(t, spans.GetSpans())
@@ -206,10 +214,12 @@ func TestSettings(t *testing.T) {
 	}{
 		{name: "none"},
 		{name: "collector", values: map[string]string{endpoint: "http://127.0.0.1:4318"}, on: true},
-		{name: "only for traces", values: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://collector.example.com/v1/traces"}, on: true},
+		{name: "only for traces", values: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://collector.example.com/v1/traces"},
+			on: true},
 		{name: "no exporter", values: map[string]string{endpoint: "http://127.0.0.1:4318", "OTEL_TRACES_EXPORTER": "none"}},
 		{name: "other exporter", values: map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, wrong: "OTEL_TRACES_EXPORTER"},
-		{name: "gRPC", values: map[string]string{endpoint: "http://127.0.0.1:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, on: true, wrong: "OTEL_EXPORTER_OTLP_PROTOCOL"},
+		{name: "gRPC", values: map[string]string{endpoint: "http://127.0.0.1:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, on: true,
+			wrong: "OTEL_EXPORTER_OTLP_PROTOCOL"},
 		{name: "no URL", values: map[string]string{endpoint: "collector:4318"}, on: true, wrong: endpoint},
 		{name: "clear text", values: map[string]string{endpoint: "http://collector.example.com:4318"}, on: true, wrong: "ALLOW_CLEARTEXT"},
 	}
@@ -242,7 +252,8 @@ func TestTracesOff(t *testing.T) {
 	require.Empty(t, interceptors)
 	_, err = tracing.Sender{Sender: provider{}, Channel: notification.Email, Traces: traces}.Send(t.Context(), notification.Message{})
 	require.NoError(t, err)
-	recorded, err := tracing.Recorder{Recorder: receiptStore{errors.New("not asked")}, Traces: traces}.RecordReceipts(t.Context(), []notification.Receipt{{DeliveryID: "d1"}})
+	recorded, err := tracing.Recorder{Recorder: receiptStore{errors.New("not asked")}, Traces: traces}.RecordReceipts(t.Context(),
+		[]notification.Receipt{{DeliveryID: "d1"}})
 	require.NoError(t, err)
 	require.Len(t, recorded, 1)
 	traces.Close()

@@ -59,7 +59,8 @@ func TestOrderOfProviders(t *testing.T) {
 		{name: "both providers on", set: []map[string]string{smtp, sendGrid}, want: []string{"sendgrid", "smtp"}},
 		{name: "another order", set: []map[string]string{smtp, sendGrid}, order: "smtp, sendgrid", want: []string{"smtp", "sendgrid"}},
 		{name: "order names one of two", set: []map[string]string{smtp, sendGrid}, order: "smtp", want: []string{"smtp"}},
-		{name: "order names a provider that is off", set: []map[string]string{sendGrid}, order: "sendgrid,smtp", problem: "EMAIL_PROVIDERS names smtp, and SMTP_URL is not set"},
+		{name: "order names a provider that is off", set: []map[string]string{sendGrid}, order: "sendgrid,smtp",
+			problem: "EMAIL_PROVIDERS names smtp, and SMTP_URL is not set"},
 	}
 	for _, tt := range tests {
 		values := map[string]string{"EMAIL_PROVIDERS": tt.order}

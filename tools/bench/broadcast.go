@@ -97,7 +97,9 @@ func (in *installation) makeCrowd(ctx context.Context, people int) error {
 		INSERT INTO event_type_recipients (event_type, user_type, entity_type) VALUES ('NEWS', 'CUSTOMER', 'BROADCAST');
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('NEWS', 'EMAIL', true);
 		INSERT INTO notification_template (event_type, channel, title, body)
-		VALUES ('NEWS', 'EMAIL', 'Offers of {{.payload.month}}', '<h1>{{.payload.month}}</h1><p>Dear {{.recipient.name}}, all of {{.payload.month}} there are <b>offers</b> for you at https://example.com/offers. We look forward to seeing you.</p>')`,
+		VALUES ('NEWS', 'EMAIL', 'Offers of {{.payload.month}}',
+		       '<h1>{{.payload.month}}</h1><p>Dear {{.recipient.name}}, all of {{.payload.month}}'
+		       ' there are <b>offers</b> for you at https://example.com/offers. We look forward to seeing you.</p>')`,
 		people))
 	return err
 }

@@ -44,7 +44,8 @@ func (s *relayMissingTopicSizes) open(ctx context.Context, stage *stage) (a, b r
 	sources := ""
 	for _, side := range []string{"beside", "alone"} {
 		sources += fmt.Sprintf(`
-- { name: %s, dialect: order-service, table: %s, kafka: { topic: "{{.event_type}}", key: "{{.aggregate_id}}" }, poll_interval: 100ms, people: false }
+- { name: %s, dialect: order-service, table: %s, kafka: { topic: "{{.event_type}}", key: "{{.aggregate_id}}" },
+    poll_interval: 100ms, people: false }
 `, in.Topic(side), table(side))
 	}
 	write := func(side string) round {

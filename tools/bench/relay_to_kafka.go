@@ -67,7 +67,8 @@ func (s *relayRounds) open(ctx context.Context, stage *stage) (a, b round, err e
 	}
 	r.loop = &plainLoop{installation: r.installation, table: table("loop"), topic: r.Topic("loop"), batch: s.Batch, people: s.people}
 	return r.a, r.b, r.relay(ctx, fmt.Sprintf(`
-- { name: %s, dialect: order-service, table: %s, kafka: { topic: %s, key: "{{.aggregate_id}}" }, poll_interval: 1s, batch_size: %d, people: %t }
+- { name: %s, dialect: order-service, table: %s, kafka: { topic: %s, key: "{{.aggregate_id}}" },
+    poll_interval: 1s, batch_size: %d, people: %t }
 `, r.Name, table("herald"), r.Topic("herald"), s.Batch, s.people))
 }
 

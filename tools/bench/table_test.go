@@ -45,7 +45,8 @@ func TestGoals(t *testing.T) {
 
 	var printed strings.Builder
 	newCaseResult(c, found, time.Second).print(&printed)
-	require.Regexp(t, `mails, per second +50.0 +\(40.0–60.0\) +30.0 +\(20.0–50.0\) +2.00 +\(1.00–2.00\) +≥ 1.20 × B: reached`, printed.String())
+	require.Regexp(t, `mails, per second +50.0 +\(40.0–60.0\) +30.0 +\(20.0–50.0\) +2.00 +\(1.00–2.00\) +≥ 1.20 × B: reached`,
+		printed.String())
 	require.Regexp(t, `wait p99, ms +90.0 +\(3.00–90.0\) +50.0 +\(1.00–50.0\) +1.80 +\(1.80–6.00\) +≤ 1.50 × B: missed`, printed.String())
 }
 

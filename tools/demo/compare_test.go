@@ -67,25 +67,35 @@ func TestDeviations(t *testing.T) {
 		{name: "sent", expected: "SENT", delivery: status(sent, "", 0)},
 		{name: "DELIVERED counts as SENT", expected: "SENT", delivery: status(notification.Delivered, "", 0)},
 		{name: "arrived", expected: "SENT", receipts: true, delivery: status(notification.Delivered, "", 0)},
-		{name: "not arrived", expected: "SENT", receipts: true, delivery: status(sent, "", 0), deviations: []string{"expected DELIVERED, is SENT"}},
+		{name: "not arrived", expected: "SENT", receipts: true, delivery: status(sent, "", 0),
+			deviations: []string{"expected DELIVERED, is SENT"}},
 		{name: "arrived in a digest", expected: "SENT in digest", receipts: true, delivery: together(status(notification.Delivered, "", 0))},
-		{name: "arrived alone", expected: "SENT in digest", receipts: true, delivery: status(notification.Delivered, "", 0), deviations: []string{"expected DELIVERED in digest, is DELIVERED"}},
+		{name: "arrived alone", expected: "SENT in digest", receipts: true, delivery: status(notification.Delivered, "", 0),
+			deviations: []string{"expected DELIVERED in digest, is DELIVERED"}},
 		{name: "bounced", expected: "FAILED bounced", receipts: true, delivery: status(failed, "bounced: no such mailbox", 0)},
-		{name: "another outcome", expected: "SENT", delivery: status(sent, "", 0), ended: "FAILED", deviations: []string{"expected outcome COMPLETED, it is FAILED"}},
+		{name: "another outcome", expected: "SENT", delivery: status(sent, "", 0), ended: "FAILED",
+			deviations: []string{"expected outcome COMPLETED, it is FAILED"}},
 		{name: "sent in a digest", expected: "SENT in digest", delivery: together(status(sent, "", 0))},
 		{name: "sent alone", expected: "SENT in digest", delivery: status(sent, "", 0), deviations: []string{"expected SENT in digest, is SENT"}},
-		{name: "in a digest instead of alone", expected: "SENT", delivery: together(status(sent, "", 0)), deviations: []string{"expected SENT, is SENT in digest"}},
-		{name: "failed in a digest", expected: "SENT in digest", delivery: together(status(failed, "timeout", 0)), deviations: []string{"is FAILED (timeout)"}},
-		{name: "failed instead", expected: "SENT", delivery: status(failed, "sendgrid refused: 400", 0), deviations: []string{"is FAILED (sendgrid refused: 400)"}},
+		{name: "in a digest instead of alone", expected: "SENT", delivery: together(status(sent, "", 0)),
+			deviations: []string{"expected SENT, is SENT in digest"}},
+		{name: "failed in a digest", expected: "SENT in digest", delivery: together(status(failed, "timeout", 0)),
+			deviations: []string{"is FAILED (timeout)"}},
+		{name: "failed instead", expected: "SENT", delivery: status(failed, "sendgrid refused: 400", 0),
+			deviations: []string{"is FAILED (sendgrid refused: 400)"}},
 		{name: "no delivery", expected: "SENT", deviations: []string{"expected SENT, is missing"}},
 		{name: "sent instead", expected: "FAILED", delivery: status(sent, "", 0), deviations: []string{"expected FAILED, is SENT"}},
 		{name: "the expected failure", expected: "FAILED refused: 400", delivery: status(failed, "sendgrid refused: 400", 0)},
-		{name: "another failure", expected: "FAILED refused: 400", delivery: status(failed, "timeout", 0), deviations: []string{"expected FAILED refused: 400, is FAILED (timeout)"}},
+		{name: "another failure", expected: "FAILED refused: 400", delivery: status(failed, "timeout", 0),
+			deviations: []string{"expected FAILED refused: 400, is FAILED (timeout)"}},
 		{name: "the expected decision", expected: "QUIET_HOURS", decided: notification.DecisionQuietHours},
-		{name: "another decision", expected: "QUIET_HOURS", decided: notification.DecisionUserDisabled, deviations: []string{"expected QUIET_HOURS, was decided USER_DISABLED"}},
-		{name: "an unexpected delivery", expected: "QUIET_HOURS", decided: notification.DecisionQuietHours, delivery: status(sent, "", 0), deviations: []string{"expected QUIET_HOURS, is SENT"}},
+		{name: "another decision", expected: "QUIET_HOURS", decided: notification.DecisionUserDisabled,
+			deviations: []string{"expected QUIET_HOURS, was decided USER_DISABLED"}},
+		{name: "an unexpected delivery", expected: "QUIET_HOURS", decided: notification.DecisionQuietHours, delivery: status(sent, "", 0),
+			deviations: []string{"expected QUIET_HOURS, is SENT"}},
 		{name: "waits", outcome: example.Running, ended: example.Running, expected: "PENDING", delivery: status(pending, "", time.Hour)},
-		{name: "waits although it is due", outcome: example.Running, ended: example.Running, expected: "PENDING", delivery: status(pending, "", 0), deviations: []string{"expected PENDING, is PENDING"}},
+		{name: "waits although it is due", outcome: example.Running, ended: example.Running, expected: "PENDING",
+			delivery: status(pending, "", 0), deviations: []string{"expected PENDING, is PENDING"}},
 		{name: "sent after its wait", outcome: example.Running, expected: "PENDING", delivery: status(sent, "", -time.Second)},
 		{
 			name: "sent before it was due", outcome: example.Running, expected: "PENDING", delivery: status(sent, "", time.Hour),
@@ -97,7 +107,10 @@ func TestDeviations(t *testing.T) {
 			t.Parallel()
 
 			event := expecting(t, cmp.Or(tt.outcome, example.Completed), `{"CUSTOMER/42":{"EMAIL":"`+tt.expected+`"}}`)
-			seen := Observation{Detail: told(cmp.Or(tt.decided, notification.DecisionSelected), tt.delivery), Outcome: cmp.Or(tt.ended, example.Completed), Receipts: tt.receipts}
+			seen := Observation{
+				Detail: told(cmp.Or(tt.decided, notification.DecisionSelected), tt.delivery), Outcome: cmp.Or(tt.ended, example.Completed),
+				Receipts: tt.receipts,
+			}
 			requireTold(t, tt.deviations, Deviations(event, seen, now))
 		})
 	}
@@ -117,7 +130,8 @@ func TestDeviationsOfUnexpectedRecipients(t *testing.T) {
 
 	seen := Observation{Detail: told(notification.DecisionSelected, status(notification.Sent, "", 0)), Outcome: example.Completed}
 	requireTold(t, []string{"CUSTOMER/42 was told, but should not be"}, Deviations(expecting(t, example.Completed, `{}`), seen, now))
-	requireTold(t, []string{"EMAIL: expected nothing, was decided SELECTED"}, Deviations(expecting(t, example.Completed, `{"CUSTOMER/42":{}}`), seen, now))
+	requireTold(t, []string{"EMAIL: expected nothing, was decided SELECTED"},
+		Deviations(expecting(t, example.Completed, `{"CUSTOMER/42":{}}`), seen, now))
 	requireTold(t, []string{"CUSTOMER/42 was not told", "expected outcome COMPLETED, it is unknown"},
 		Deviations(expecting(t, example.Completed, `{"CUSTOMER/42":{"EMAIL":"SENT"}}`), Observation{}, now))
 }

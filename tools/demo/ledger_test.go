@@ -32,12 +32,16 @@ func TestLedgerDeviations(t *testing.T) {
 		{name: "refused", statuses: []notification.Status{failed}, refused: item},
 		{name: "accepted, but FAILED in the database", statuses: []notification.Status{failed}, accepted: []string{item}, wrong: item},
 		{name: "waits", statuses: []notification.Status{notification.Pending}},
-		{name: "one message for a digest", statuses: []notification.Status{sent, sent, cancelled}, together: true, accepted: []string{digest}, refused: digest},
+		{name: "one message for a digest", statuses: []notification.Status{sent, sent, cancelled}, together: true, accepted: []string{digest},
+			refused: digest},
 		{name: "no message for a digest", statuses: []notification.Status{sent, sent}, together: true, wrong: digest},
-		{name: "two messages for a digest", statuses: []notification.Status{sent, sent}, together: true, accepted: []string{digest, digest}, wrong: digest},
+		{name: "two messages for a digest", statuses: []notification.Status{sent, sent}, together: true, accepted: []string{digest, digest},
+			wrong: digest},
 		{name: "a digest refused", statuses: []notification.Status{failed, failed}, together: true, refused: digest},
-		{name: "a digest accepted, but FAILED in the database", statuses: []notification.Status{failed, cancelled}, together: true, accepted: []string{digest}, wrong: digest},
-		{name: "sent in a digest and alone", statuses: []notification.Status{sent}, together: true, accepted: []string{digest, item}, wrong: item},
+		{name: "a digest accepted, but FAILED in the database", statuses: []notification.Status{failed, cancelled}, together: true,
+			accepted: []string{digest}, wrong: digest},
+		{name: "sent in a digest and alone", statuses: []notification.Status{sent}, together: true, accepted: []string{digest, item},
+			wrong: item},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -42,8 +42,10 @@ func TestResult(t *testing.T) {
 	t.Parallel()
 
 	result := newResult("r")
-	result.add(example.ExpectedEvent{Name: "hello", Expect: example.Expectation{Outcome: example.Running}}, Observation{Detail: customerDetail(), Outcome: example.Running})
-	result.add(example.ExpectedEvent{Name: "nobody", Expect: example.Expectation{Outcome: "NO_ROUTING"}}, Observation{Detail: report.EventDetail{EventID: "demo-r-nobody"}, Outcome: "NO_ROUTING"})
+	result.add(example.ExpectedEvent{Name: "hello", Expect: example.Expectation{Outcome: example.Running}},
+		Observation{Detail: customerDetail(), Outcome: example.Running})
+	result.add(example.ExpectedEvent{Name: "nobody", Expect: example.Expectation{Outcome: "NO_ROUTING"}},
+		Observation{Detail: report.EventDetail{EventID: "demo-r-nobody"}, Outcome: "NO_ROUTING"})
 
 	const who, selected = "CUSTOMER/42", notification.DecisionSelected
 	require.Equal(t, &Result{
@@ -51,9 +53,12 @@ func TestResult(t *testing.T) {
 		Results: []RecipientResult{
 			{Event: "hello", Recipient: who, Channel: notification.WebSocket, Decision: notification.DecisionUserDisabled},
 			{Event: "hello", Recipient: who, Channel: notification.Email, Decision: selected, Status: notification.Sent, Has: Unknown},
-			{Event: "hello", Recipient: who, Channel: notification.Push, Decision: selected, Status: notification.Pending, Has: NotYet, Why: "until 2026-11-22 08:00:00.000Z"},
-			{Event: "hello", Recipient: who, Channel: notification.SMS, Decision: selected, Status: notification.Failed, Has: HasNot, Why: "twilio refused: 400 21211"},
-			{Event: "hello", Recipient: who, Channel: notification.Slack, Decision: selected, Status: notification.Sent, Has: Unknown, Digest: "digest-1"},
+			{Event: "hello", Recipient: who, Channel: notification.Push, Decision: selected, Status: notification.Pending, Has: NotYet,
+				Why: "until 2026-11-22 08:00:00.000Z"},
+			{Event: "hello", Recipient: who, Channel: notification.SMS, Decision: selected, Status: notification.Failed, Has: HasNot,
+				Why: "twilio refused: 400 21211"},
+			{Event: "hello", Recipient: who, Channel: notification.Slack, Decision: selected, Status: notification.Sent, Has: Unknown,
+				Digest: "digest-1"},
 			{Event: "nobody", Why: "NO_ROUTING"},
 		},
 		Outcomes:   map[string]string{"demo-r-hello": "RUNNING", "demo-r-nobody": "NO_ROUTING"},

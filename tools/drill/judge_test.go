@@ -26,12 +26,16 @@ func sound() evidence {
 	return evidence{
 		Events: []*rig.Event{
 			{Event: outbox.Event{ID: "e1"}, Committed: true, Messages: []rig.Message{ada}},
-			{Event: outbox.Event{ID: "e2"}, Committed: true, Messages: []rig.Message{{Delivery: "e2-customer1-EMAIL", Address: "ada@example.com", Text: "e2"}}, CancelledBy: "e3", CancelledAt: noon, Grace: time.Second},
+			{Event: outbox.Event{ID: "e2"}, Committed: true,
+				Messages: []rig.Message{{Delivery: "e2-customer1-EMAIL", Address: "ada@example.com", Text: "e2"}}, CancelledBy: "e3",
+				CancelledAt: noon, Grace: time.Second},
 			{Event: outbox.Event{ID: "e3"}, Committed: true},
 			{Event: outbox.Event{ID: "e4"}, Messages: []rig.Message{{Delivery: "e4-customer1-EMAIL", Address: "ada@example.com", Text: "e4"}}},
 		},
 		Ledger: []sandbox.Entry{message(noon, ada.Delivery, "<p>"+ada.Text+"</p>")},
-		Rows:   map[string]eventRow{"e1": {"PROCESSED", "SUCCESS", ""}, "e2": {"PROCESSED", "FAILED", "CANCELLED"}, "e3": {"PROCESSED", "SUCCESS", ""}},
+		Rows: map[string]eventRow{
+			"e1": {"PROCESSED", "SUCCESS", ""}, "e2": {"PROCESSED", "FAILED", "CANCELLED"}, "e3": {"PROCESSED", "SUCCESS", ""},
+		},
 		Deliveries: map[string]deliveryRow{
 			ada.Delivery:         {Status: notification.Delivered, Calls: 1},
 			"e2-customer1-EMAIL": {Status: notification.Cancelled},
@@ -49,13 +53,16 @@ func TestJudge(t *testing.T) {
 		plant func(e *evidence)
 		want  []rig.Kind
 	}{
-		"sound":              {func(*evidence) {}, nil},
-		"lost":               {func(e *evidence) { e.Ledger = nil }, []rig.Kind{rig.Lost, disagree}},
-		"lost and not sent":  {func(e *evidence) { e.Ledger = nil; e.setRow(mail, deliveryRow{Status: notification.Failed}) }, []rig.Kind{rig.Lost, disagree}},
-		"another address":    {func(e *evidence) { e.Ledger[0].Recipient = "bob@example.com" }, []rig.Kind{rig.WrongPerson}},
-		"another text":       {func(e *evidence) { e.Ledger[0].Text = "For Bob; event e1;" }, []rig.Kind{rig.WrongPerson}},
-		"rolled back":        {func(e *evidence) { e.Ledger = append(e.Ledger, message(noon, "e4-customer1-EMAIL", "")) }, []rig.Kind{rig.Phantom}},
-		"unknown event":      {func(e *evidence) { e.Ledger = append(e.Ledger, message(noon, "other-customer1-EMAIL", "")) }, []rig.Kind{rig.Phantom}},
+		"sound": {func(*evidence) {}, nil},
+		"lost":  {func(e *evidence) { e.Ledger = nil }, []rig.Kind{rig.Lost, disagree}},
+		"lost and not sent": {func(e *evidence) { e.Ledger = nil; e.setRow(mail, deliveryRow{Status: notification.Failed}) },
+			[]rig.Kind{rig.Lost, disagree}},
+		"another address": {func(e *evidence) { e.Ledger[0].Recipient = "bob@example.com" }, []rig.Kind{rig.WrongPerson}},
+		"another text":    {func(e *evidence) { e.Ledger[0].Text = "For Bob; event e1;" }, []rig.Kind{rig.WrongPerson}},
+		"rolled back": {func(e *evidence) { e.Ledger = append(e.Ledger, message(noon, "e4-customer1-EMAIL", "")) },
+			[]rig.Kind{rig.Phantom}},
+		"unknown event": {func(e *evidence) { e.Ledger = append(e.Ledger, message(noon, "other-customer1-EMAIL", "")) },
+			[]rig.Kind{rig.Phantom}},
 		"row of no event":    {func(e *evidence) { e.setRow("e4-customer1-EMAIL", deliveryRow{}) }, []rig.Kind{rig.Phantom}},
 		"record of no event": {func(e *evidence) { e.Topic["e4-customer1-EMAIL"] = true }, []rig.Kind{rig.Phantom}},
 		"sent after cancel":  {func(e *evidence) { e.sendCancelled(cancelled, noon.Add(2*time.Second)) }, []rig.Kind{rig.AfterCancel}},
@@ -79,15 +86,17 @@ func TestJudge(t *testing.T) {
 			e.setRow(mail, deliveryRow{Status: notification.Delivered, Calls: 2})
 		}, nil},
 		"repeated without a reason": {func(e *evidence) { e.Ledger = append(e.Ledger, e.Ledger[0]) }, []rig.Kind{repeated}},
-		"sent again after SENT":     {func(e *evidence) { e.setRow(mail, deliveryRow{Status: notification.Delivered, Calls: 2, Again: 1}) }, []rig.Kind{repeated}},
-		"row not sent":              {func(e *evidence) { e.setRow(mail, deliveryRow{Status: notification.Pending, Calls: 1}) }, []rig.Kind{disagree}},
-		"no receipt":                {func(e *evidence) { e.setRow(mail, deliveryRow{Status: notification.Sent, Calls: 1}) }, []rig.Kind{disagree}},
-		"open workflow":             {func(e *evidence) { e.Open = []string{mail} }, []rig.Kind{disagree}},
-		"event never processed":     {func(e *evidence) { delete(e.Rows, "e1") }, []rig.Kind{disagree}},
-		"event not cancelled":       {func(e *evidence) { e.Rows["e1"] = eventRow{"PROCESSED", "FAILED", "CANCELLED"} }, []rig.Kind{disagree}},
-		"not published":             {func(e *evidence) { delete(e.Published, "e1") }, []rig.Kind{disagree}},
-		"not in the topic":          {func(e *evidence) { delete(e.Topic, mail) }, []rig.Kind{disagree}},
-		"no topic":                  {func(e *evidence) { e.Topic = nil }, nil},
+		"sent again after SENT": {func(e *evidence) { e.setRow(mail, deliveryRow{Status: notification.Delivered, Calls: 2, Again: 1}) },
+			[]rig.Kind{repeated}},
+		"row not sent": {func(e *evidence) { e.setRow(mail, deliveryRow{Status: notification.Pending, Calls: 1}) },
+			[]rig.Kind{disagree}},
+		"no receipt":            {func(e *evidence) { e.setRow(mail, deliveryRow{Status: notification.Sent, Calls: 1}) }, []rig.Kind{disagree}},
+		"open workflow":         {func(e *evidence) { e.Open = []string{mail} }, []rig.Kind{disagree}},
+		"event never processed": {func(e *evidence) { delete(e.Rows, "e1") }, []rig.Kind{disagree}},
+		"event not cancelled":   {func(e *evidence) { e.Rows["e1"] = eventRow{"PROCESSED", "FAILED", "CANCELLED"} }, []rig.Kind{disagree}},
+		"not published":         {func(e *evidence) { delete(e.Published, "e1") }, []rig.Kind{disagree}},
+		"not in the topic":      {func(e *evidence) { delete(e.Topic, mail) }, []rig.Kind{disagree}},
+		"no topic":              {func(e *evidence) { e.Topic = nil }, nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -90,10 +90,12 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 		return nil
 	})
 	for _, verb := range []struct{ name, usage string }{
-		{"restart", "restarts a server"}, {"kill", "kills a server, until --start"}, {"start", "starts a killed server, and waits until it answers"},
+		{"restart", "restarts a server"}, {"kill", "kills a server, until --start"},
+		{"start", "starts a killed server, and waits until it answers"},
 		{"freeze", "freezes a server, until --thaw"}, {"thaw", "lets a frozen server continue"},
 	} {
-		flags.Func(verb.name, "`SERVER=COMMAND` that "+verb.usage+"; repeatable", func(value string) error { return s.commands.set(verb.name, value) })
+		flags.Func(verb.name, "`SERVER=COMMAND` that "+verb.usage+"; repeatable",
+			func(value string) error { return s.commands.set(verb.name, value) })
 	}
 	if err := flags.Parse(args); err != nil {
 		return s, err

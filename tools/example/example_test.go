@@ -57,7 +57,8 @@ func TestEventsShowEverything(t *testing.T) {
 		}
 	}
 	for _, decision := range []notification.Decision{
-		notification.DecisionUnsupported, notification.DecisionUserDisabled, notification.DecisionGroupDisabled, notification.DecisionRoleRestricted,
+		notification.DecisionUnsupported, notification.DecisionUserDisabled, notification.DecisionGroupDisabled,
+		notification.DecisionRoleRestricted,
 		notification.DecisionQuietHours, notification.DecisionMaxRecipients, notification.DecisionNoAddress, notification.DecisionSelected,
 	} {
 		require.True(t, decisions[decision], "%s is not shown", decision)
@@ -78,7 +79,8 @@ func TestSeedIsIdempotent(t *testing.T) {
 	before := contents(t, db)
 
 	// A second load restores rows that have changed.
-	_, err := db.Pool.Exec(t.Context(), "UPDATE recipient_device SET active = false; UPDATE recipient SET locale = 'fr', slack_webhook_url = 'x'")
+	_, err := db.Pool.Exec(t.Context(),
+		"UPDATE recipient_device SET active = false; UPDATE recipient SET locale = 'fr', slack_webhook_url = 'x'")
 	require.NoError(t, err)
 	require.NotEqual(t, before, contents(t, db))
 

@@ -10,8 +10,9 @@ import (
 
 // Expectation is the expected end of an event.
 type Expectation struct {
-	Outcome    string                                             `json:"outcome"`
-	Recipients map[string]map[notification.Channel]ExpectedResult `json:"recipients"` // by type and id, such as RESTAURANT_USER/10; nobody else may get a message
+	Outcome string `json:"outcome"`
+	// by type and id, such as RESTAURANT_USER/10; nobody else may get a message
+	Recipients map[string]map[notification.Channel]ExpectedResult `json:"recipients"`
 }
 
 // Outcomes of an event with recipients. [notification.EventOutcome] has the other outcomes.

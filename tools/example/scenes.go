@@ -18,10 +18,11 @@ type Act []Scene
 
 // Scene is an event that shows the effects of a receipt, or of a missing receipt.
 type Scene struct {
-	Event    ExpectedEvent                            `json:"event"`
-	Outcomes map[string]string                        `json:"outcomes"` // of messages during the act, by address or number, with the sandbox's names
-	Faults   map[notification.Channel]json.RawMessage `json:"faults"`   // of the sandbox, during the act
-	Reads    string                                   `json:"reads"`    // who reads the event in the inbox, like CUSTOMER/42; empty: nobody
+	Event ExpectedEvent `json:"event"`
+	// of messages during the act, by address or number, with the sandbox's names
+	Outcomes map[string]string                        `json:"outcomes"`
+	Faults   map[notification.Channel]json.RawMessage `json:"faults"` // of the sandbox, during the act
+	Reads    string                                   `json:"reads"`  // who reads the event in the inbox, like CUSTOMER/42; empty: nobody
 }
 
 // Acts returns the acts in order.

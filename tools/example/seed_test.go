@@ -65,9 +65,10 @@ func TestSeedEventTexts(t *testing.T) {
 	_, err := db.Pool.Exec(t.Context(), "UPDATE recipient SET locale = 'en'")
 	require.NoError(t, err)
 	tests := map[string]string{ // payload: text
-		`{"customer_name": "John", "party_size": 4, "time": "20:00"}`:                                    "John: table for 4 at 20:00",
-		`{"time": "19:30", "people": 4}`:                                                                 "Table for 4 at 19:30",
-		`{"customer": {"name": "Ada"}, "pax": 2, "date": "2026-12-20", "time": "19:30"}`:                 "Ada: table for 2 on 2026-12-20 at 19:30",
+		`{"customer_name": "John", "party_size": 4, "time": "20:00"}`: "John: table for 4 at 20:00",
+		`{"time": "19:30", "people": 4}`:                              "Table for 4 at 19:30",
+		`{"customer": {"name": "Ada"}, "pax": 2, "date": "2026-12-20", "time": "19:30"}`: "Ada: table for 2 on 2026-12-20 at " +
+			"19:30",
 		`{"customer": {}, "customer_name": null, "pax": null, "guests": 3, "date": null, "notes": null}`: "Table for 3",
 		`{}`: "Table",
 	}
@@ -78,7 +79,8 @@ func TestSeedEventTexts(t *testing.T) {
 		}}))
 		plan(t, db, id)
 		var title, body string
-		require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT title, body FROM notification WHERE event_id = $1 AND user_id = '10' AND channel = 'SMS'", id).Scan(&title, &body))
+		require.NoError(t, db.Pool.QueryRow(t.Context(),
+			"SELECT title, body FROM notification WHERE event_id = $1 AND user_id = '10' AND channel = 'SMS'", id).Scan(&title, &body))
 		require.Equal(t, "New reservation", title)
 		require.Equal(t, want, body)
 	}

@@ -127,7 +127,9 @@ func TestFaultLost(t *testing.T) {
 func TestFaultLatency(t *testing.T) {
 	t.Parallel()
 
-	for fault, want := range map[string]int{`{"latency":"1ms"}`: http.StatusOK, `{"status":500,"latency":"1ms"}`: http.StatusInternalServerError} {
+	for fault, want := range map[string]int{
+		`{"latency":"1ms"}`: http.StatusOK, `{"status":500,"latency":"1ms"}`: http.StatusInternalServerError,
+	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			b := start(t)
@@ -258,7 +260,9 @@ func TestReadmeNamesTheFields(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	for _, described := range []reflect.Type{reflect.TypeFor[sandbox.Fault](), reflect.TypeFor[sandbox.Entry](), reflect.TypeFor[sandbox.Receipts]()} {
+	for _, described := range []reflect.Type{
+		reflect.TypeFor[sandbox.Fault](), reflect.TypeFor[sandbox.Entry](), reflect.TypeFor[sandbox.Receipts](),
+	} {
 		for i := range described.NumField() {
 			name, _, _ := strings.Cut(described.Field(i).Tag.Get("json"), ",")
 			require.Contains(t, string(text), "`"+name+"`")

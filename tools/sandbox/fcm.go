@@ -78,7 +78,10 @@ func handlePush(r *http.Request, body []byte, _ bool) (Entry, response) {
 
 // entry returns the text that the reader sees: the notification, or the app's data without one.
 func (m *fcmMessage) entry() Entry {
-	entry := Entry{DeliveryID: m.Data["delivery_id"], Recipient: m.Token, Title: m.Notification.Title, Body: m.Notification.Body, CollapseKey: m.Android.CollapseKey}
+	entry := Entry{
+		DeliveryID: m.Data["delivery_id"], Recipient: m.Token, Title: m.Notification.Title, Body: m.Notification.Body,
+		CollapseKey: m.Android.CollapseKey,
+	}
 	if m.Notification == (fcmNotification{}) {
 		entry.Title, entry.Body = m.Data["title"], m.Data["body"]
 	}
@@ -90,7 +93,8 @@ func rejectPush(status int) response {
 	refusal := googleError{Code: status, Message: http.StatusText(status), Status: cmp.Or(googleStatus[status], "UNKNOWN")}
 	switch status {
 	case http.StatusUnauthorized:
-		refusal.Message = "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or other valid authentication credential."
+		refusal.Message = "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or other valid " +
+			"authentication credential."
 	case http.StatusBadRequest:
 		refusal.Message = "Invalid JSON payload received."
 	case http.StatusTooManyRequests:

@@ -12,7 +12,10 @@ import (
 
 func pushCall(message any) call {
 	body, _ := json.Marshal(object{"message": message})
-	return call{method: http.MethodPost, path: "/v1/projects/demo/messages:send", authorization: "Bearer token", contentType: "application/json", body: string(body)}
+	return call{
+		method: http.MethodPost, path: "/v1/projects/demo/messages:send", authorization: "Bearer token", contentType: "application/json",
+		body: string(body),
+	}
 }
 
 func goodPush() object {
@@ -56,8 +59,10 @@ func TestPush(t *testing.T) {
 		"reserved gcm":         {data("gcm.x", "x"), 400, google(400, invalid, invalid, "message.data")},
 		"reserved google":      {data("google_x", "x"), 400, google(400, invalid, invalid, "message.data")},
 		"too big":              {data("x", strings.Repeat("a", limit+1)), 400, google(400, invalid, invalid, "message")},
-		"no priority":          {pushCall(pushWith("android", object{"priority": "urgent"})), 400, google(400, invalid, invalid, "message.android.priority")},
-		"long collapse id":     {pushCall(pushWith("apns", object{"headers": object{"apns-collapse-id": strings.Repeat("a", 65)}})), 400, google(400, invalid, invalid, "message.apns.headers")},
+		"no priority": {pushCall(pushWith("android", object{"priority": "urgent"})), 400,
+			google(400, invalid, invalid, "message.android.priority")},
+		"long collapse id": {pushCall(pushWith("apns", object{"headers": object{"apns-collapse-id": strings.Repeat("a", 65)}})), 400,
+			google(400, invalid, invalid, "message.apns.headers")},
 	})
 }
 
@@ -67,7 +72,8 @@ func google(code int, status, errorCode, field string) string {
 	if errorCode != "" {
 		details = `,"details":\[\{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"` + errorCode + `"\}`
 		if field != "" {
-			details += `,\{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":\[\{"description":"[^"]+","field":"` + field + `"\}\]\}`
+			details += `,\{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":\[\{"description":"[^"]+","field":"` + field +
+				`"\}\]\}`
 		}
 		details += `\]`
 	}

@@ -26,7 +26,8 @@ var pages = template.Must(template.ParseFS(pageFiles, "page/*.html"))
 const (
 	previewRunes = 160
 	// pagePolicy lets a page load its style, its script and itself, and show a mail in a frame.
-	pagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'"
+	pagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; frame-src 'self'; form-action 'self'; " +
+		"base-uri 'none'"
 )
 
 // view holds the contents of the page.

@@ -30,7 +30,8 @@ func TestPage(t *testing.T) {
 	b.answer(t, mailCall(mailWith(object{"subject": "<script>alert(1)</script>"})))
 	b.answer(t, smsCall(smsWith("Body", "<b>bold</b>")))
 	b.setFault(t, notification.Slack, `{"drop":"after"}`)
-	_, err := b.do(t, slackCall(slackPath, strings.ReplaceAll(goodPost, "Table", "&lt;i&gt;Table"))) //nolint:bodyclose // no answer, so no body
+	//nolint:bodyclose // no answer, so no body
+	_, err := b.do(t, slackCall(slackPath, strings.ReplaceAll(goodPost, "Table", "&lt;i&gt;Table")))
 	require.Error(t, err)
 
 	body := page()
@@ -53,8 +54,10 @@ func TestPageOfReceipts(t *testing.T) {
 	for settings, want := range map[string]string{
 		``:                  "0 waiting, 0 taken, 0 refused, 0 lost. A receipt comes after 1s.</p>",
 		`{"delay":"300ms"}`: "A receipt comes after 300ms.</p>",
-		`{"late":"1m","twice":true,"lost":true,"shuffled":true,"rate":0.5}`: "A receipt comes after 1s. 50% come 1m0s late, twice, in any order, never.</p>",
-		`{"twice":true,"outcomes":{"ada@example.com":"delivered"}}`:         "A receipt comes after 1s. All come twice. Addresses with a given outcome: 1.</p>",
+		`{"late":"1m","twice":true,"lost":true,"shuffled":true,"rate":0.5}`: "A receipt comes after 1s. 50% come 1m0s late, twice, in any " +
+			"order, never.</p>",
+		`{"twice":true,"outcomes":{"ada@example.com":"delivered"}}`: "A receipt comes after 1s. All come twice. Addresses with a given " +
+			"outcome: 1.</p>",
 	} {
 		b := startWith(t, sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson"), Gateway: "http://127.0.0.1:1", Receipts: settings})
 		body := b.get(t, "/")
@@ -92,15 +95,18 @@ func TestPageFilters(t *testing.T) {
 		want []string
 		not  []string
 	}{
-		"?channel=EMAIL":                 {want: []string{">evt-1-staff10-EMAIL<", "<option selected>EMAIL<"}, not: []string{"SLACK</td>", "SMS</td>"}},
-		"?channel=&recipient=ADA@&x=y":   {want: []string{">evt-1-staff10-EMAIL<", `value="ADA@"`}, not: []string{"SLACK</td>", "SMS</td>"}},
-		"?accepted=false":                {want: []string{">SMS</td>", `<option value="false" selected>`, `?accepted=false"`}, not: []string{"SLACK</td>", "EMAIL</td>"}},
+		"?channel=EMAIL": {want: []string{">evt-1-staff10-EMAIL<", "<option selected>EMAIL<"},
+			not: []string{"SLACK</td>", "SMS</td>"}},
+		"?channel=&recipient=ADA@&x=y": {want: []string{">evt-1-staff10-EMAIL<", `value="ADA@"`}, not: []string{"SLACK</td>", "SMS</td>"}},
+		"?accepted=false": {want: []string{">SMS</td>", `<option value="false" selected>`, `?accepted=false"`},
+			not: []string{"SLACK</td>", "EMAIL</td>"}},
 		"?accepted=true&channel=SLACK":   {want: []string{">evt-204<", ">evt-5<"}, not: []string{">evt-4<", "SMS</td>"}},
 		"?accepted=false&channel=EMAIL":  {want: []string{"No message matches the filter."}, not: []string{"<td"}},
 		`?recipient="><script>alert(1)<`: {want: []string{"No message matches the filter."}, not: []string{"<script>alert"}},
 	}
 	for query, tt := range tests {
-		body := b.expect(t, http.StatusOK, call{method: http.MethodGet, path: "/" + strings.NewReplacer(`"`, "%22", "<", "%3C", ">", "%3E").Replace(query)})
+		body := b.expect(t, http.StatusOK,
+			call{method: http.MethodGet, path: "/" + strings.NewReplacer(`"`, "%22", "<", "%3C", ">", "%3E").Replace(query)})
 		for _, text := range tt.want {
 			require.Contains(t, body, text, query)
 		}
@@ -119,7 +125,9 @@ func TestPageOfMail(t *testing.T) {
 	b := start(t)
 	b.answer(t, post("evt-1"))
 	long := "<script>alert(1)</script><p>" + strings.Repeat("à", 5_000) + "</p>"
-	b.answer(t, mailCall(mailWith(object{"content": []any{object{"type": "text/plain", "value": "Plain & short"}, object{"type": "text/html", "value": long}}})))
+	b.answer(t, mailCall(mailWith(object{
+		"content": []any{object{"type": "text/plain", "value": "Plain & short"}, object{"type": "text/html", "value": long}},
+	})))
 	page := b.get(t, "/?channel=EMAIL")
 	path := regexp.MustCompile(`/messages/\d+`).FindString(page)
 	require.NotEmpty(t, path)
@@ -151,7 +159,8 @@ func TestPageFaultButtons(t *testing.T) {
 	b := start(t)
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	press := func(site, name, fault string) (int, string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/faults/"+name+"?channel=SMS", strings.NewReader(url.Values{"fault": {fault}}.Encode()))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/faults/"+name+"?channel=SMS",
+			strings.NewReader(url.Values{"fault": {fault}}.Encode()))
 		require.NoError(t, err)
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Sec-Fetch-Site", site)

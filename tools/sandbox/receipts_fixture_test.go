@@ -76,7 +76,8 @@ func (g gateway) events(t *testing.T, count int) []event {
 		got := g.next(t)
 		require.Equal(t, "/webhooks/sendgrid", got.path)
 		require.Equal(t, "application/json", got.header.Get("Content-Type"))
-		genuine, err := eventwebhook.VerifySignature(key, []byte(got.body), got.header.Get(eventwebhook.VerificationHTTPHeader), got.header.Get(eventwebhook.TimestampHTTPHeader))
+		genuine, err := eventwebhook.VerifySignature(key, []byte(got.body), got.header.Get(eventwebhook.VerificationHTTPHeader),
+			got.header.Get(eventwebhook.TimestampHTTPHeader))
 		require.NoError(t, err)
 		require.True(t, genuine)
 		all = append(all, parseEvents(t, got.body)...)

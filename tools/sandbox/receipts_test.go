@@ -152,7 +152,9 @@ func TestReceiptsEnd(t *testing.T) {
 	posts := make(chan string, 10)
 	listening := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { posts <- r.URL.Path }))
 	t.Cleanup(listening.Close)
-	server, err := sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger"), Gateway: listening.URL, Receipts: `{"delay":"1m"}`})
+	server, err := sandbox.New(sandbox.Config{
+		Ledger: filepath.Join(t.TempDir(), "ledger"), Gateway: listening.URL, Receipts: `{"delay":"1m"}`,
+	})
 	require.NoError(t, err)
 	answered := httptest.NewRecorder()
 	c := mailToAddress("ada@example.com")

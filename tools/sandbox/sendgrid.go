@@ -11,7 +11,8 @@ import (
 )
 
 var sendgrid = provider{
-	name: "SendGrid", channel: notification.Email, fault: notification.Email, route: "POST /v3/mail/send", handle: handleMail, reject: rejectMail,
+	name: "SendGrid", channel: notification.Email, fault: notification.Email, route: "POST /v3/mail/send", handle: handleMail,
+	reject: rejectMail,
 }
 
 // sendgridMail is the part of an e-mail that the sandbox reads.

@@ -18,8 +18,10 @@ var mailOutcomes = map[string][]mailEvent{
 	outcomeDelivered: {{"event": "processed"}, delivered},
 	outcomeSilent:    nil,
 
-	"bounce":   {{"event": "processed"}, {"event": "bounce", "type": "bounce", "status": "5.1.1", "bounce_classification": "Invalid Address", "reason": "550 5.1.1 <" + theAddress + ">: Recipient address rejected: User unknown in local recipient table"}},
-	"blocked":  {{"event": "processed"}, {"event": "bounce", "type": "blocked", "status": "4.7.1", "bounce_classification": "Reputation", "reason": "421 4.7.1 Message for " + theAddress + " temporarily blocked: too much mail from your network"}},
+	"bounce": {{"event": "processed"}, {"event": "bounce", "type": "bounce", "status": "5.1.1", "bounce_classification": "Invalid Address",
+		"reason": "550 5.1.1 <" + theAddress + ">: Recipient address rejected: User unknown in local recipient table"}},
+	"blocked": {{"event": "processed"}, {"event": "bounce", "type": "blocked", "status": "4.7.1", "bounce_classification": "Reputation",
+		"reason": "421 4.7.1 Message for " + theAddress + " temporarily blocked: too much mail from your network"}},
 	"deferred": {{"event": "processed"}, deferred("1"), deferred("2"), delivered},
 
 	"dropped-bounced":      {dropped("Bounced Address")},
@@ -27,7 +29,8 @@ var mailOutcomes = map[string][]mailEvent{
 	"dropped-spam":         {dropped("Spam Reporting Address")},
 	"dropped-unsubscribed": {dropped("Unsubscribed Address")},
 
-	"open":        {{"event": "processed"}, delivered, {"event": "open", "useragent": "Mozilla/5.0", "ip": "192.0.2.7", "sg_machine_open": false}},
+	"open": {{"event": "processed"}, delivered,
+		{"event": "open", "useragent": "Mozilla/5.0", "ip": "192.0.2.7", "sg_machine_open": false}},
 	"spamreport":  {{"event": "processed"}, delivered, {"event": "spamreport"}},
 	"unsubscribe": {{"event": "processed"}, delivered, {"event": "unsubscribe"}},
 }

@@ -26,8 +26,10 @@ func TestMailUnsubscribe(t *testing.T) {
 		mail any
 		want string
 	}{
-		"one click":      {mail: mailWithHeaders(object{"List-Unsubscribe": "<" + link + ">", "List-Unsubscribe-Post": oneClick}), want: link},
-		"next to a mail": {mail: mailWithHeaders(object{"List-Unsubscribe": "<mailto:stop@example.com>, <" + link + ">", "List-Unsubscribe-Post": oneClick}), want: link},
+		"one click": {mail: mailWithHeaders(object{"List-Unsubscribe": "<" + link + ">", "List-Unsubscribe-Post": oneClick}), want: link},
+		"next to a mail": {mail: mailWithHeaders(object{
+			"List-Unsubscribe": "<mailto:stop@example.com>, <" + link + ">", "List-Unsubscribe-Post": oneClick,
+		}), want: link},
 		"a mail alone":   {mail: mailWithHeaders(object{"List-Unsubscribe": "<mailto:stop@example.com>"})},
 		"two clicks":     {mail: mailWithHeaders(object{"List-Unsubscribe": "<" + link + ">"})},
 		"another header": {mail: mailWithHeaders(object{"X-Priority": "1"})},
@@ -44,19 +46,22 @@ func TestMailHeadersRefused(t *testing.T) {
 	t.Parallel()
 
 	requireAnswers(t, map[string]answered{
-		"no brackets":             refused("headers", mailWithHeaders(object{"List-Unsubscribe": link})),
-		"an empty link":           refused("headers", mailWithHeaders(object{"List-Unsubscribe": "<>"})),
-		"another word":            refused("headers", mailWithHeaders(object{"List-Unsubscribe": "<" + link + ">", "List-Unsubscribe-Post": "One-Click"})),
-		"one click of nothing":    refused("headers", mailWithHeaders(object{"List-Unsubscribe-Post": oneClick})),
-		"one click by mail":       refused("headers", mailWithHeaders(object{"List-Unsubscribe": "<mailto:stop@example.com>", "List-Unsubscribe-Post": oneClick})),
-		"one click in clear text": refused("headers", mailWithHeaders(object{"List-Unsubscribe": "<http://herald.example.com/unsubscribe>", "List-Unsubscribe-Post": oneClick})),
-		"reserved":                refused("headers", mailWithHeaders(object{"Reply-To": "eve@example.com"})),
-		"a line break":            refused("headers", mailWithHeaders(object{"X-A": "a\r\nBcc: eve@example.com"})),
-		"not ASCII":               refused("headers", mailWithHeaders(object{"X-A": "à"})),
-		"eleven categories":       refused("categories", mailWith(object{"categories": strings.Split("abcdefghijk", "")})),
-		"a category twice":        refused("categories", mailWith(object{"categories": []string{"a", "a"}})),
-		"a long category":         refused("categories.0", mailWith(object{"categories": []string{strings.Repeat("a", 256)}})),
-		"an empty category":       refused("categories.0", mailWith(object{"categories": []string{""}})),
+		"no brackets":   refused("headers", mailWithHeaders(object{"List-Unsubscribe": link})),
+		"an empty link": refused("headers", mailWithHeaders(object{"List-Unsubscribe": "<>"})),
+		"another word": refused("headers",
+			mailWithHeaders(object{"List-Unsubscribe": "<" + link + ">", "List-Unsubscribe-Post": "One-Click"})),
+		"one click of nothing": refused("headers", mailWithHeaders(object{"List-Unsubscribe-Post": oneClick})),
+		"one click by mail": refused("headers",
+			mailWithHeaders(object{"List-Unsubscribe": "<mailto:stop@example.com>", "List-Unsubscribe-Post": oneClick})),
+		"one click in clear text": refused("headers",
+			mailWithHeaders(object{"List-Unsubscribe": "<http://herald.example.com/unsubscribe>", "List-Unsubscribe-Post": oneClick})),
+		"reserved":          refused("headers", mailWithHeaders(object{"Reply-To": "eve@example.com"})),
+		"a line break":      refused("headers", mailWithHeaders(object{"X-A": "a\r\nBcc: eve@example.com"})),
+		"not ASCII":         refused("headers", mailWithHeaders(object{"X-A": "à"})),
+		"eleven categories": refused("categories", mailWith(object{"categories": strings.Split("abcdefghijk", "")})),
+		"a category twice":  refused("categories", mailWith(object{"categories": []string{"a", "a"}})),
+		"a long category":   refused("categories.0", mailWith(object{"categories": []string{strings.Repeat("a", 256)}})),
+		"an empty category": refused("categories.0", mailWith(object{"categories": []string{""}})),
 	})
 }
 

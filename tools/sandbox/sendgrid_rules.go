@@ -41,7 +41,8 @@ func (e *sendgridErrors) checkPersonalizations(m *sendgridMail) {
 		field := fmt.Sprintf("personalizations.%d", i)
 		recipients += len(p.To)
 		if len(p.To) == 0 {
-			e.add(field+".to", "The to array is required for all personalization objects, and must have at least one email object with a valid email address.")
+			e.add(field+".to",
+				"The to array is required for all personalization objects, and must have at least one email object with a valid email address.")
 		}
 		e.checkMailboxes(field, p)
 		if size := sizeOf(p.CustomArgs); size > maxCustomArgs {
@@ -78,7 +79,9 @@ func (e *sendgridErrors) checkMailboxes(field string, p personalization) {
 func (e *sendgridErrors) checkFrom(from *mailbox) {
 	switch {
 	case from == nil || from.Email == "":
-		e.add("from.email", "The from object must be provided for every email send. It is an object that requires the email parameter, but may also contain a name parameter.")
+		e.add("from.email",
+			"The from object must be provided for every email send. It is an object that requires the email parameter, but may also contain a "+
+				"name parameter.")
 	case !isAddress(from.Email):
 		e.add("from.email", "The from email does not contain a valid address.")
 	case !isASCII(from.Email) || !isASCII(from.Name):
@@ -90,7 +93,9 @@ func (e *sendgridErrors) checkFrom(from *mailbox) {
 
 func (e *sendgridErrors) checkSubject(subject string) {
 	if subject == "" {
-		e.add("subject", "The subject is required. You can get around this requirement if you use a template with a subject defined or if every personalization has a subject defined.")
+		e.add("subject",
+			"The subject is required. You can get around this requirement if you use a template with a subject defined or if every "+
+				"personalization has a subject defined.")
 	}
 	if strings.ContainsAny(subject, "\r\n") {
 		e.add("subject", "The subject must not contain line breaks.")
@@ -99,7 +104,8 @@ func (e *sendgridErrors) checkSubject(subject string) {
 
 func (e *sendgridErrors) checkContent(parts []mailPart) {
 	if len(parts) == 0 {
-		e.add("content", "Unless a valid template_id is provided, the content parameter is required. There must be at least one defined content block.")
+		e.add("content",
+			"Unless a valid template_id is provided, the content parameter is required. There must be at least one defined content block.")
 	}
 	// Other types, such as text/calendar, follow text/plain and text/html.
 	rank := map[string]int{"text/plain": 0, "text/html": 1}

@@ -14,7 +14,9 @@ type object = map[string]any
 
 func mailCall(mail any) call {
 	body, _ := json.Marshal(mail)
-	return call{method: http.MethodPost, path: "/v3/mail/send", authorization: "Bearer key", contentType: "application/json", body: string(body)}
+	return call{
+		method: http.MethodPost, path: "/v3/mail/send", authorization: "Bearer key", contentType: "application/json", body: string(body),
+	}
 }
 
 func goodMail() object {
@@ -61,29 +63,35 @@ func TestMailRefused(t *testing.T) {
 		"no domain":                 refused("personalizations.0.to.0.email", mailTo(object{"to": box("ada@")})),
 		"no dot in the domain":      refused("personalizations.0.to.0.email", mailTo(object{"to": box("ada@example")})),
 		"address with a name":       refused("personalizations.0.to.0.email", mailTo(object{"to": box("Ada <ada@example.com>")})),
-		"address with a line break": refused("personalizations.0.to.0.email", mailTo(object{"to": box("ada@example.com\r\nBcc: eve@example.com")})),
-		"semicolon in the name":     refused("personalizations.0.to.0.name", mailTo(object{"to": []any{object{"email": "ada@example.com", "name": "A; B"}}})),
-		"address twice":             refused("personalizations.0", mailTo(object{"to": append(box("ada@example.com"), box("ADA@example.com")...)})),
-		"custom_args too large":     refused("personalizations.0.custom_args", mailTo(object{"custom_args": object{"x": strings.Repeat("a", 10_000)}})),
-		"no from":                   refused("from.email", mailWith(object{"from": nil})),
-		"from without address":      refused("from.email", mailWith(object{"from": object{"name": "Herald"}})),
-		"bad from":                  refused("from.email", mailWith(object{"from": object{"email": "herald"}})),
-		"from in Unicode":           refused("from", mailWith(object{"from": object{"email": "herald@example.com", "name": "Café"}})),
-		"no subject":                refused("subject", mailWith(object{"subject": ""})),
-		"CR in the subject":         refused("subject", mailWith(object{"subject": "a\rBcc: b"})),
-		"LF in the subject":         refused("subject", mailWith(object{"subject": "a\nBcc: b"})),
-		"no content":                refused("content", mailWith(object{"content": nil})),
-		"content without type":      refused("content.0.type", mailWith(object{"content": []any{part("", "x")}})),
-		"type with a parameter":     refused("content.0.type", mailWith(object{"content": []any{part("text/plain; charset=utf-8", "x")}})),
-		"empty content":             refused("content.0.value", mailWith(object{"content": []any{part("text/plain", "")}})),
-		"HTML before text":          refused("content", mailWith(object{"content": []any{part("text/html", "x"), part("text/plain", "x")}})),
-		"calendar before HTML":      refused("content", mailWith(object{"content": []any{part("text/calendar", "x"), part("text/html", "x")}})),
+		"address with a line break": refused("personalizations.0.to.0.email",
+			mailTo(object{"to": box("ada@example.com\r\nBcc: eve@example.com")})),
+		"semicolon in the name": refused("personalizations.0.to.0.name",
+			mailTo(object{"to": []any{object{"email": "ada@example.com", "name": "A; B"}}})),
+		"address twice": refused("personalizations.0", mailTo(object{"to": append(box("ada@example.com"), box("ADA@example.com")...)})),
+		"custom_args too large": refused("personalizations.0.custom_args",
+			mailTo(object{"custom_args": object{"x": strings.Repeat("a", 10_000)}})),
+		"no from":               refused("from.email", mailWith(object{"from": nil})),
+		"from without address":  refused("from.email", mailWith(object{"from": object{"name": "Herald"}})),
+		"bad from":              refused("from.email", mailWith(object{"from": object{"email": "herald"}})),
+		"from in Unicode":       refused("from", mailWith(object{"from": object{"email": "herald@example.com", "name": "Café"}})),
+		"no subject":            refused("subject", mailWith(object{"subject": ""})),
+		"CR in the subject":     refused("subject", mailWith(object{"subject": "a\rBcc: b"})),
+		"LF in the subject":     refused("subject", mailWith(object{"subject": "a\nBcc: b"})),
+		"no content":            refused("content", mailWith(object{"content": nil})),
+		"content without type":  refused("content.0.type", mailWith(object{"content": []any{part("", "x")}})),
+		"type with a parameter": refused("content.0.type", mailWith(object{"content": []any{part("text/plain; charset=utf-8", "x")}})),
+		"empty content":         refused("content.0.value", mailWith(object{"content": []any{part("text/plain", "")}})),
+		"HTML before text":      refused("content", mailWith(object{"content": []any{part("text/html", "x"), part("text/plain", "x")}})),
+		"calendar before HTML":  refused("content", mailWith(object{"content": []any{part("text/calendar", "x"), part("text/html", "x")}})),
 	})
 }
 
 // refused returns a mail with one mistake, in a field.
 func refused(field string, mail any) answered {
-	return answered{mailCall(mail), http.StatusBadRequest, `^\{"errors":\[\{"message":"[^{]+","field":"` + regexp.QuoteMeta(field) + `","help":"https://[^"]+"\}\]\}$`}
+	return answered{
+		mailCall(mail), http.StatusBadRequest,
+		`^\{"errors":\[\{"message":"[^{]+","field":"` + regexp.QuoteMeta(field) + `","help":"https://[^"]+"\}\]\}$`,
+	}
 }
 
 func TestMailRequestRefused(t *testing.T) {
@@ -97,11 +105,12 @@ func TestMailRequestRefused(t *testing.T) {
 	}
 	const whole = `^\{"errors":\[\{"message":".+","field":null,"help":null\}\]\}$`
 	requireAnswers(t, map[string]answered{
-		"no authorization":       {with(func(c *call) { c.authorization = "" }), http.StatusUnauthorized, whole},
-		"no key":                 {with(func(c *call) { c.authorization = "Bearer " }), http.StatusUnauthorized, whole},
-		"not a bearer":           {with(func(c *call) { c.authorization = "Basic a2V5" }), http.StatusUnauthorized, whole},
-		"no content type":        {with(func(c *call) { c.contentType = "" }), http.StatusUnsupportedMediaType, whole},
-		"form":                   {with(func(c *call) { c.contentType = "application/x-www-form-urlencoded" }), http.StatusUnsupportedMediaType, whole},
+		"no authorization": {with(func(c *call) { c.authorization = "" }), http.StatusUnauthorized, whole},
+		"no key":           {with(func(c *call) { c.authorization = "Bearer " }), http.StatusUnauthorized, whole},
+		"not a bearer":     {with(func(c *call) { c.authorization = "Basic a2V5" }), http.StatusUnauthorized, whole},
+		"no content type":  {with(func(c *call) { c.contentType = "" }), http.StatusUnsupportedMediaType, whole},
+		"form": {with(func(c *call) { c.contentType = "application/x-www-form-urlencoded" }), http.StatusUnsupportedMediaType,
+			whole},
 		"no JSON":                {with(func(c *call) { c.body = "{" }), http.StatusBadRequest, whole},
 		"empty":                  {with(func(c *call) { c.body = "" }), http.StatusBadRequest, whole},
 		"custom_args of numbers": {mailCall(mailTo(object{"custom_args": object{"n": 1}})), http.StatusBadRequest, whole},

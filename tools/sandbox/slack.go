@@ -12,7 +12,8 @@ import (
 )
 
 var slack = provider{
-	name: "Slack", channel: notification.Slack, fault: notification.Slack, route: "POST /services/{path...}", handle: handlePost, reject: rejectPost,
+	name: "Slack", channel: notification.Slack, fault: notification.Slack, route: "POST /services/{path...}", handle: handlePost,
+	reject: rejectPost,
 }
 
 // Slack's limits. https://docs.slack.dev/reference/block-kit/blocks

@@ -102,7 +102,9 @@ func readMail(r io.Reader) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	entry := Entry{DeliveryID: read.Header.Get("X-Herald-Delivery-Id"), Title: title, Unsubscribe: strings.Trim(read.Header.Get("List-Unsubscribe"), "<>")}
+	entry := Entry{
+		DeliveryID: read.Header.Get("X-Herald-Delivery-Id"), Title: title, Unsubscribe: strings.Trim(read.Header.Get("List-Unsubscribe"), "<>"),
+	}
 	_, params, err := mime.ParseMediaType(read.Header.Get("Content-Type"))
 	if err != nil {
 		return Entry{}, err

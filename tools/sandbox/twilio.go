@@ -153,7 +153,8 @@ var (
 	magicFrom = map[string]*twilioError{
 		"+15005550001": invalidFrom,
 		"+15005550007": {Code: 21606, Message: "The 'From' phone number provided is not a valid, message-capable phone number for your account."},
-		"+15005550008": {Code: 21611, Message: "This 'From' number has exceeded the maximum number of queued messages", Status: http.StatusTooManyRequests},
+		"+15005550008": {Code: 21611, Message: "This 'From' number has exceeded the maximum number of queued messages",
+			Status: http.StatusTooManyRequests},
 	}
 )
 

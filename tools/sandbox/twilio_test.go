@@ -16,7 +16,10 @@ import (
 const smsPath = "/2010-04-01/Accounts/AC123/Messages.json"
 
 func smsCall(form url.Values) call {
-	return call{method: http.MethodPost, path: smsPath, authorization: basic("AC123", "token"), contentType: "application/x-www-form-urlencoded", body: form.Encode()}
+	return call{
+		method: http.MethodPost, path: smsPath, authorization: basic("AC123", "token"), contentType: "application/x-www-form-urlencoded",
+		body: form.Encode(),
+	}
 }
 
 func basic(user, password string) string {
@@ -42,36 +45,38 @@ func smsWith(field, value string) url.Values {
 func TestSMSRefused(t *testing.T) {
 	t.Parallel()
 	requireAnswers(t, map[string]answered{
-		"no To":                                  rejected(smsCall(smsWith("To", "")), 400, 21604),
-		"To without +":                           rejected(smsCall(smsWith("To", "15551234567")), 400, 21211),
-		"To with spaces":                         rejected(smsCall(smsWith("To", "+1 555 123 4567")), 400, 21211),
-		"To too short":                           rejected(smsCall(smsWith("To", "+1555123")), 400, 21211),
-		"To too long":                            rejected(smsCall(smsWith("To", "+155512345678")), 400, 21211),
-		"To of no country":                       rejected(smsCall(smsWith("To", "+99912345678")), 400, 21211),
-		"To is a name":                           rejected(smsCall(smsWith("To", "Ada")), 400, 21211),
-		"magic: invalid":                         rejected(smsCall(smsWith("To", "+15005550001")), 400, 21211),
-		"magic: no route":                        rejected(smsCall(smsWith("To", "+15005550002")), 400, 21612),
-		"magic: no permission":                   rejected(smsCall(smsWith("To", "+15005550003")), 400, 21408),
-		"magic: opted out":                       rejected(smsCall(smsWith("To", "+15005550004")), 400, 21610),
-		"magic: not mobile":                      rejected(smsCall(smsWith("To", "+15005550009")), 400, 21614),
-		"no From":                                rejected(smsCall(smsWith("From", "")), 400, 21603),
-		"bad From":                               rejected(smsCall(smsWith("From", "12")), 400, 21212),
-		"name too long":                          rejected(smsCall(smsWith("From", "HeraldHerald")), 400, 21212),
-		"magic: invalid From":                    rejected(smsCall(smsWith("From", "+15005550001")), 400, 21212),
-		"magic: not ours":                        rejected(smsCall(smsWith("From", "+15005550007")), 400, 21606),
-		"magic: full queue":                      rejected(smsCall(smsWith("From", "+15005550008")), 429, 21611),
-		"no body":                                rejected(smsCall(smsWith("Body", "")), 400, 21602),
-		"body too long":                          rejected(smsCall(smsWith("Body", strings.Repeat("à", 1601))), 400, 21617),
-		"relative callback":                      rejected(smsCall(smsWith("StatusCallback", "/webhooks/twilio")), 400, 21609),
-		"callback of another scheme":             rejected(smsCall(smsWith("StatusCallback", "ftp://example.com/")), 400, 21609),
-		"broken callback":                        rejected(smsCall(smsWith("StatusCallback", "http://%zz")), 400, 21609),
-		"callback to itself":                     rejected(smsCall(smsWith("StatusCallback", "http://localhost:8080/webhooks/twilio")), 400, 21609),
+		"no To":                      rejected(smsCall(smsWith("To", "")), 400, 21604),
+		"To without +":               rejected(smsCall(smsWith("To", "15551234567")), 400, 21211),
+		"To with spaces":             rejected(smsCall(smsWith("To", "+1 555 123 4567")), 400, 21211),
+		"To too short":               rejected(smsCall(smsWith("To", "+1555123")), 400, 21211),
+		"To too long":                rejected(smsCall(smsWith("To", "+155512345678")), 400, 21211),
+		"To of no country":           rejected(smsCall(smsWith("To", "+99912345678")), 400, 21211),
+		"To is a name":               rejected(smsCall(smsWith("To", "Ada")), 400, 21211),
+		"magic: invalid":             rejected(smsCall(smsWith("To", "+15005550001")), 400, 21211),
+		"magic: no route":            rejected(smsCall(smsWith("To", "+15005550002")), 400, 21612),
+		"magic: no permission":       rejected(smsCall(smsWith("To", "+15005550003")), 400, 21408),
+		"magic: opted out":           rejected(smsCall(smsWith("To", "+15005550004")), 400, 21610),
+		"magic: not mobile":          rejected(smsCall(smsWith("To", "+15005550009")), 400, 21614),
+		"no From":                    rejected(smsCall(smsWith("From", "")), 400, 21603),
+		"bad From":                   rejected(smsCall(smsWith("From", "12")), 400, 21212),
+		"name too long":              rejected(smsCall(smsWith("From", "HeraldHerald")), 400, 21212),
+		"magic: invalid From":        rejected(smsCall(smsWith("From", "+15005550001")), 400, 21212),
+		"magic: not ours":            rejected(smsCall(smsWith("From", "+15005550007")), 400, 21606),
+		"magic: full queue":          rejected(smsCall(smsWith("From", "+15005550008")), 429, 21611),
+		"no body":                    rejected(smsCall(smsWith("Body", "")), 400, 21602),
+		"body too long":              rejected(smsCall(smsWith("Body", strings.Repeat("à", 1601))), 400, 21617),
+		"relative callback":          rejected(smsCall(smsWith("StatusCallback", "/webhooks/twilio")), 400, 21609),
+		"callback of another scheme": rejected(smsCall(smsWith("StatusCallback", "ftp://example.com/")), 400, 21609),
+		"broken callback":            rejected(smsCall(smsWith("StatusCallback", "http://%zz")), 400, 21609),
+		"callback to itself": rejected(smsCall(smsWith("StatusCallback", "http://localhost:8080/webhooks/twilio")), 400,
+			21609),
 		"callback to a loopback address":         rejected(smsCall(smsWith("StatusCallback", "https://127.0.0.1/webhooks/twilio")), 400, 21609),
 		"callback to a loopback address of IPv6": rejected(smsCall(smsWith("StatusCallback", "https://[::1]/webhooks/twilio")), 400, 21609),
 		"callback to a private address":          rejected(smsCall(smsWith("StatusCallback", "https://192.168.1.7/webhooks/twilio")), 400, 21609),
-		"callback to a link's address":           rejected(smsCall(smsWith("StatusCallback", "https://169.254.169.254/webhooks/twilio")), 400, 21609),
-		"callback to a private name":             rejected(smsCall(smsWith("StatusCallback", "https://gateway.herald.local/webhooks/twilio")), 400, 21609),
-		"callback to a bare name":                rejected(smsCall(smsWith("StatusCallback", "https://gateway/webhooks/twilio")), 400, 21609),
+		"callback to a link's address": rejected(smsCall(smsWith("StatusCallback", "https://169.254.169.254/webhooks/twilio")), 400,
+			21609),
+		"callback to a private name": rejected(smsCall(smsWith("StatusCallback", "https://gateway.herald.local/webhooks/twilio")), 400, 21609),
+		"callback to a bare name":    rejected(smsCall(smsWith("StatusCallback", "https://gateway/webhooks/twilio")), 400, 21609),
 	})
 }
 
@@ -112,7 +117,10 @@ func TestSMSAccepted(t *testing.T) {
 
 	taken := func(field, value string) answered {
 		form := smsWith(field, value)
-		return answered{smsCall(form), http.StatusCreated, `"body":"` + form.Get("Body") + `",.*"sid":"SM[0-9a-f]{32}","status":"queued","to":"` + regexp.QuoteMeta(form.Get("To")) + `"`}
+		return answered{
+			smsCall(form), http.StatusCreated,
+			`"body":"` + form.Get("Body") + `",.*"sid":"SM[0-9a-f]{32}","status":"queued","to":"` + regexp.QuoteMeta(form.Get("To")) + `"`,
+		}
 	}
 	requireAnswers(t, map[string]answered{
 		"to the magic sender":     taken("To", "+15005550006"),

@@ -11,7 +11,9 @@ import (
 	"herald/internal/notification"
 )
 
-var vonage = provider{name: "Vonage", channel: notification.SMS, fault: "VONAGE", route: "POST /sms/json", handle: handleVonage, reject: rejectVonage}
+var vonage = provider{
+	name: "Vonage", channel: notification.SMS, fault: "VONAGE", route: "POST /sms/json", handle: handleVonage, reject: rejectVonage,
+}
 
 // handleVonage answers POST /sms/json like Vonage: always 200, with a status for each message.
 // https://developer.vonage.com/en/api/sms
@@ -34,7 +36,8 @@ func handleVonage(r *http.Request, body []byte, _ bool) (Entry, response) {
 	}
 	id := rand.Text()
 	accepted := reply(http.StatusOK, map[string]any{"message-count": "1", "messages": []any{map[string]string{
-		"to": form.Get("to"), "message-id": id, "status": "0", "remaining-balance": "1.0", "message-price": "0.03", "network": "00000", "client-ref": form.Get("client-ref"),
+		"to": form.Get("to"), "message-id": id, "status": "0", "remaining-balance": "1.0", "message-price": "0.03", "network": "00000",
+		"client-ref": form.Get("client-ref"),
 	}}})
 	if form.Get("callback") != "" {
 		accepted.sent = vonageText{key: key, secret: secret, id: id, to: form.Get("to"), reference: form.Get("client-ref")}
@@ -47,7 +50,8 @@ type vonageText struct{ key, secret, id, to, reference string }
 
 // vonageOutcomes are Vonage's words for the last statuses and errors of Twilio.
 var vonageOutcomes = map[string][2]string{
-	"": {"delivered", "0"}, "30003": {"failed", "2"}, "30005": {"failed", "9"}, "30006": {"rejected", "9"}, "30007": {"rejected", "6"}, "30008": {"failed", "1"}, "21610": {"rejected", "4"},
+	"": {"delivered", "0"}, "30003": {"failed", "2"}, "30005": {"failed", "9"}, "30006": {"rejected", "9"}, "30007": {"rejected", "6"},
+	"30008": {"failed", "1"}, "21610": {"rejected", "4"},
 }
 
 // receipts returns Vonage's receipt for the message. It is signed with the API secret.
@@ -69,7 +73,8 @@ func (v vonageText) receipts(settings Receipts, now time.Time) []receipt {
 
 // vonageStatus refuses a message. Vonage's HTTP status is 200 nevertheless.
 func vonageStatus(status, text string) response {
-	refused := reply(http.StatusOK, map[string]any{"message-count": "1", "messages": []any{map[string]string{"status": status, "error-text": text}}})
+	refused := reply(http.StatusOK,
+		map[string]any{"message-count": "1", "messages": []any{map[string]string{"status": status, "error-text": text}}})
 	refused.refused = true
 	return refused
 }

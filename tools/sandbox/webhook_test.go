@@ -25,7 +25,8 @@ func hookCall(path, id string, at time.Time, body string) call {
 		panic(err)
 	}
 	return call{method: http.MethodPost, path: path, body: body, header: map[string]string{
-		"Content-Type": "application/json", "webhook-id": id, "webhook-timestamp": strconv.FormatInt(at.Unix(), 10), "webhook-signature": "v1,b3RoZXI= " + signature,
+		"Content-Type": "application/json", "webhook-id": id, "webhook-timestamp": strconv.FormatInt(at.Unix(), 10),
+		"webhook-signature": "v1,b3RoZXI= " + signature,
 	}}
 }
 

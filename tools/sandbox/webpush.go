@@ -82,7 +82,8 @@ func handleWebPush(r *http.Request, body []byte, _ bool) (Entry, response) {
 		return entry, rejectWebPush(http.StatusRequestEntityTooLarge)
 	case r.Header.Get("Content-Encoding") != "aes128gcm":
 		return entry, rejectWebPush(http.StatusUnsupportedMediaType)
-	case ttlErr != nil || ttl < 0 || !topicForm.MatchString(entry.CollapseKey) || !urgencyForm.MatchString(r.Header.Get("Urgency")) || !readable:
+	case ttlErr != nil || ttl < 0 || !topicForm.MatchString(entry.CollapseKey) || !urgencyForm.MatchString(r.Header.Get("Urgency")) ||
+		!readable:
 		return entry, rejectWebPush(http.StatusBadRequest)
 	}
 	return entry, response{status: http.StatusCreated, header: map[string]string{"Location": "http://" + r.Host + "/message/" + rand.Text()}}

@@ -65,7 +65,8 @@ func take(o order) error {
 	if err != nil {
 		return err
 	}
-	complete := chromedp.PollFunction[bool](shown, chromedp.WithPollingInterval(interval), chromedp.WithPollingTimeout(0), chromedp.WithPollingArgs(o.until))
+	complete := chromedp.PollFunction[bool](shown, chromedp.WithPollingInterval(interval), chromedp.WithPollingTimeout(0),
+		chromedp.WithPollingArgs(o.until))
 	if _, err := chromedp.Run(ctx, complete); err != nil {
 		return fmt.Errorf("it does not show %q: %w", o.until, err)
 	}

@@ -46,7 +46,8 @@ func (all Receivers) Receive(t testing.TB, target string, header http.Header, bo
 	}
 	received, err := all[i].Read(request, []byte(body))
 	if received.Malformed < 0 || received.Foreign < 0 || len(received.Receipts)+received.Malformed+received.Foreign > len(body)+1 {
-		t.Errorf("%d receipts, %d malformed and %d foreign parts of %d bytes", len(received.Receipts), received.Malformed, received.Foreign, len(body))
+		t.Errorf("%d receipts, %d malformed and %d foreign parts of %d bytes", len(received.Receipts), received.Malformed, received.Foreign,
+			len(body))
 	}
 	for _, r := range received.Receipts {
 		requireStorable(t, r)

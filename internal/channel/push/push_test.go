@@ -68,11 +68,12 @@ func TestSend(t *testing.T) {
 		err          notification.FailureClass
 		dead         []string
 	}{
-		"both":                 {fcm: sent("f"), webpush: sent("w"), want: "fcm"},
-		"one is gone":          {fcm: sent("f"), webpush: gone, want: "fcm", dead: []string{browser}},
-		"one is busy":          {fcm: failing(notification.Busy), webpush: sent("w", "other"), want: "webpush", dead: []string{"other"}},
-		"busy and gone":        {fcm: failing(notification.Busy), webpush: gone, err: notification.Busy, dead: []string{browser}},
-		"account and unclear":  {fcm: failing(notification.Account), webpush: failing(notification.Ambiguous), want: "webpush", err: notification.Ambiguous},
+		"both":          {fcm: sent("f"), webpush: sent("w"), want: "fcm"},
+		"one is gone":   {fcm: sent("f"), webpush: gone, want: "fcm", dead: []string{browser}},
+		"one is busy":   {fcm: failing(notification.Busy), webpush: sent("w", "other"), want: "webpush", dead: []string{"other"}},
+		"busy and gone": {fcm: failing(notification.Busy), webpush: gone, err: notification.Busy, dead: []string{browser}},
+		"account and unclear": {fcm: failing(notification.Account), webpush: failing(notification.Ambiguous), want: "webpush",
+			err: notification.Ambiguous},
 		"refused and rejected": {fcm: failing(notification.Refused), webpush: failing(notification.Account), err: notification.Account},
 		"a bug":                {fcm: &provider{err: errors.New("broken")}, webpush: failing(notification.Refused), err: notification.Refused},
 	}

@@ -8,7 +8,8 @@ import (
 // Settings holds the allowed hosts. The channel is always on, because each recipient's webhook
 // contains its own secret.
 type Settings struct {
-	AllowedHosts []string `env:"SLACK_ALLOWED_HOSTS" envDefault:"hooks.slack.com"` // allowed webhook hosts: host or host:port, in lower case; plain http only to loopback
+	// allowed webhook hosts: host or host:port, in lower case; plain http only to loopback
+	AllowedHosts []string `env:"SLACK_ALLOWED_HOSTS" envDefault:"hooks.slack.com"`
 }
 
 // Read reads and checks the settings.

@@ -80,7 +80,8 @@ func TestSendText(t *testing.T) {
 	t.Parallel()
 
 	for _, tt := range []struct{ title, url, body, want string }{
-		{title: "<!channel> & Co", body: "<https://x.example/?a=1&amp;b=2|Open> &lt;!here&gt;", want: "*&lt;!channel&gt; &amp; Co*\n<https://x.example/?a=1&amp;b=2|Open> &lt;!here&gt;"},
+		{title: "<!channel> & Co", body: "<https://x.example/?a=1&amp;b=2|Open> &lt;!here&gt;",
+			want: "*&lt;!channel&gt; &amp; Co*\n<https://x.example/?a=1&amp;b=2|Open> &lt;!here&gt;"},
 		{title: "A > B", url: "https://x.example/?a=1&b=|2", body: "Hi", want: "*<https://x.example/?a=1&amp;b=%7C2|A &gt; B>*\nHi"},
 		{url: "https://x.example/", body: "Hi", want: "*<https://x.example/|Open>*\nHi"},
 	} {
@@ -153,7 +154,8 @@ func TestSendCodes(t *testing.T) {
 			msg := channeltest.Message(1)
 			msg.To = url + "/services/T/B/X"
 			_, err := newSender(t, url, time.Minute).Send(t.Context(), msg)
-			require.Equal(t, &notification.ProviderError{Provider: "slack", Class: tt.class, Status: tt.status, Code: tt.code, Theirs: tt.status == 429}, err)
+			require.Equal(t,
+				&notification.ProviderError{Provider: "slack", Class: tt.class, Status: tt.status, Code: tt.code, Theirs: tt.status == 429}, err)
 		})
 	}
 }
@@ -168,25 +170,33 @@ func TestSendRefusesLocally(t *testing.T) {
 	good.To = "http://127.0.0.1:9090/services/T/B/X"
 	sender := channeltest.NewSender(t, &slack.Settings{AllowedHosts: []string{"hooks.slack.com", "127.0.0.1:9090", "10.0.0.7"}}, time.Minute)
 	channeltest.RunRefusals(t, sender, "slack", good, map[string]channeltest.Refusal{
-		"empty":                       {Change: to(""), Code: "invalid webhook"},
-		"no URL":                      {Change: to("://"), Code: "invalid webhook"},
-		"relative":                    {Change: to("/services/T/B/X"), Code: "invalid webhook"},
-		"opaque":                      {Change: to("mailto:ada@hooks.slack.com"), Code: "invalid webhook"},
-		"with a user":                 {Change: to("https://hooks.slack.com@evil.example/x"), Code: "invalid webhook"},
-		"with a user of ours":         {Change: to("https://ada@hooks.slack.com/services/T/B/X"), Code: "invalid webhook"},
-		"another host":                {Change: to("https://evil.example/services/T/B/X"), Code: "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"},
-		"a subdomain":                 {Change: to("https://x.hooks.slack.com/services/T/B/X"), Code: "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"},
-		"a name that ends alike":      {Change: to("https://evilhooks.slack.com/services/T/B/X"), Code: "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"},
-		"the cloud's metadata":        {Change: to("http://169.254.169.254/latest/meta-data"), Code: "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"},
-		"loopback that is not listed": {Change: to("http://127.0.0.1:8080/x"), Code: "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"},
-		"loopback on another port":    {Change: to("http://127.0.0.1:9091/x"), Code: "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"},
-		"Slack without TLS":           {Change: to("http://hooks.slack.com/services/T/B/X"), Code: "webhook is not https"},
-		"another scheme":              {Change: to("gopher://hooks.slack.com/services/T/B/X"), Code: "webhook is not https"},
-		"listed, but not loopback":    {Change: to("http://10.0.0.7:9090/x"), Code: "webhook is not https"},
-		"long title":                  {Change: func(m *notification.Message) { m.Title = strings.Repeat("x", 3000) }, Code: "message too long"},
-		"long url":                    {Change: func(m *notification.Message) { m.URL = "https://x.example/" + strings.Repeat("&", 800) }, Code: "message too long"},
-		"long body":                   {Change: func(m *notification.Message) { m.Body = strings.Repeat("x", 50*3000) }, Code: "message too long"},
-		"long link":                   {Change: func(m *notification.Message) { m.Body = "<https://x.example/" + strings.Repeat("x", 3000) + ">" }, Code: "message too long"},
+		"empty":               {Change: to(""), Code: "invalid webhook"},
+		"no URL":              {Change: to("://"), Code: "invalid webhook"},
+		"relative":            {Change: to("/services/T/B/X"), Code: "invalid webhook"},
+		"opaque":              {Change: to("mailto:ada@hooks.slack.com"), Code: "invalid webhook"},
+		"with a user":         {Change: to("https://hooks.slack.com@evil.example/x"), Code: "invalid webhook"},
+		"with a user of ours": {Change: to("https://ada@hooks.slack.com/services/T/B/X"), Code: "invalid webhook"},
+		"another host": {Change: to("https://evil.example/services/T/B/X"),
+			Code: "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"},
+		"a subdomain": {Change: to("https://x.hooks.slack.com/services/T/B/X"),
+			Code: "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"},
+		"a name that ends alike": {Change: to("https://evilhooks.slack.com/services/T/B/X"),
+			Code: "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"},
+		"the cloud's metadata": {Change: to("http://169.254.169.254/latest/meta-data"),
+			Code: "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"},
+		"loopback that is not listed": {Change: to("http://127.0.0.1:8080/x"),
+			Code: "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"},
+		"loopback on another port": {Change: to("http://127.0.0.1:9091/x"),
+			Code: "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"},
+		"Slack without TLS":        {Change: to("http://hooks.slack.com/services/T/B/X"), Code: "webhook is not https"},
+		"another scheme":           {Change: to("gopher://hooks.slack.com/services/T/B/X"), Code: "webhook is not https"},
+		"listed, but not loopback": {Change: to("http://10.0.0.7:9090/x"), Code: "webhook is not https"},
+		"long title":               {Change: func(m *notification.Message) { m.Title = strings.Repeat("x", 3000) }, Code: "message too long"},
+		"long url": {Change: func(m *notification.Message) { m.URL = "https://x.example/" + strings.Repeat("&", 800) },
+			Code: "message too long"},
+		"long body": {Change: func(m *notification.Message) { m.Body = strings.Repeat("x", 50*3000) }, Code: "message too long"},
+		"long link": {Change: func(m *notification.Message) { m.Body = "<https://x.example/" + strings.Repeat("x", 3000) + ">" },
+			Code: "message too long"},
 	})
 }
 

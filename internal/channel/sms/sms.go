@@ -19,7 +19,8 @@ func Ready(msg notification.Message) (ready notification.Message, flaw string) {
 		return msg, "invalid number: " + string(wrong)
 	case strings.TrimSpace(msg.Body) == "":
 		return msg, "empty body"
-	case !notification.SMS.Carries(msg.DeliveryID, notification.Text{Body: msg.Body}): // for Vonage too, since failover may reach each provider
+	// for Vonage too, since failover may reach each provider
+	case !notification.SMS.Carries(msg.DeliveryID, notification.Text{Body: msg.Body}):
 		return msg, "body too long"
 	}
 	msg.To = to

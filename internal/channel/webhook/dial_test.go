@@ -22,8 +22,10 @@ func TestSendRefusesInnerAddresses(t *testing.T) {
 	sender := channeltest.NewSender(t, &webhook.Settings{AllowedHosts: []string{"*", "hooks.localhost"}, Secret: newSecret}, time.Minute)
 	refusals := map[string]channeltest.Refusal{}
 	for _, host := range []string{
-		"10.0.0.1", "172.16.0.1", "192.168.1.1", "127.0.0.1", "127.9.9.9", "localhost", "169.254.169.254", "0.0.0.0", "0.1.2.3", "224.0.0.1", "100.64.0.1", "192.0.0.1",
-		"198.18.0.1", "240.0.0.1", "255.255.255.255", "[::1]", "[::]", "[fd00::1]", "[fe80::1]", "[fe80::1%25lo]", "[ff02::1]", "[::ffff:10.0.0.1]",
+		"10.0.0.1", "172.16.0.1", "192.168.1.1", "127.0.0.1", "127.9.9.9", "localhost", "169.254.169.254", "0.0.0.0", "0.1.2.3", "224.0.0.1",
+		"100.64.0.1", "192.0.0.1",
+		"198.18.0.1", "240.0.0.1", "255.255.255.255", "[::1]", "[::]", "[fd00::1]", "[fe80::1]", "[fe80::1%25lo]", "[ff02::1]",
+		"[::ffff:10.0.0.1]",
 		"[64:ff9b::a00:1]", "[2002:a00:1::1]", "[2001::1]", "[::127.0.0.1]",
 	} {
 		refusals[host] = channeltest.Refusal{Change: func(m *notification.Message) { m.To = "https://" + host + "/x" }, Code: notPublic}
@@ -61,7 +63,8 @@ func TestSendRefusesRebinding(t *testing.T) {
 		}
 		return [4]byte{127, 0, 0, 1}
 	})}
-	sender := channeltest.NewSender(t, &webhook.Settings{AllowedHosts: []string{"*"}, Secret: newSecret}, 500*time.Millisecond).(*webhook.Sender)
+	sender := channeltest.NewSender(t, &webhook.Settings{AllowedHosts: []string{"*"}, Secret: newSecret},
+		500*time.Millisecond).(*webhook.Sender)
 	sender.UseResolver(resolver)
 	msg := channeltest.Message(1)
 	msg.To = "https://rebinds.example.com:" + port + "/x"
@@ -94,7 +97,9 @@ func nameServer(t *testing.T, address func() [4]byte) func(context.Context, stri
 				continue
 			}
 			question := message.Questions[0]
-			answer := dnsmessage.Message{Header: dnsmessage.Header{ID: message.ID, Response: true, RecursionAvailable: true}, Questions: message.Questions}
+			answer := dnsmessage.Message{
+				Header: dnsmessage.Header{ID: message.ID, Response: true, RecursionAvailable: true}, Questions: message.Questions,
+			}
 			if question.Type == dnsmessage.TypeA {
 				header := dnsmessage.ResourceHeader{Name: question.Name, Class: question.Class, TTL: 0}
 				answer.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AResource{A: address()}}}

@@ -11,8 +11,9 @@ import (
 
 // Settings holds the allowed hosts, and the secret that signs.
 type Settings struct {
-	AllowedHosts   []string           `env:"WEBHOOK_ALLOWED_HOSTS"` // host or host:port, in lower case; *: every public host; empty: the channel is off
-	Secret         environment.Secret `env:"WEBHOOK_SECRET"`        // whsec_ and base64
+	// host or host:port, in lower case; *: every public host; empty: the channel is off
+	AllowedHosts   []string           `env:"WEBHOOK_ALLOWED_HOSTS"`
+	Secret         environment.Secret `env:"WEBHOOK_SECRET"` // whsec_ and base64
 	SecretPrevious environment.Secret `env:"WEBHOOK_SECRET_PREVIOUS"`
 
 	cleartext bool
@@ -55,7 +56,8 @@ func (s *Settings) checkSecret(r *environment.Reader, key string, secret environ
 
 func (s *Settings) rules() channel.WebhookRules {
 	return channel.WebhookRules{
-		Hosts: slices.DeleteFunc(slices.Clone(s.AllowedHosts), func(host string) bool { return host == anyHost }), AnyHost: slices.Contains(s.AllowedHosts, anyHost),
+		Hosts:   slices.DeleteFunc(slices.Clone(s.AllowedHosts), func(host string) bool { return host == anyHost }),
+		AnyHost: slices.Contains(s.AllowedHosts, anyHost),
 		Setting: "WEBHOOK_ALLOWED_HOSTS", Cleartext: s.cleartext,
 	}
 }

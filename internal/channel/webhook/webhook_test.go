@@ -75,7 +75,9 @@ func TestSign(t *testing.T) {
 			assert.Equal(t, deliveryID, frame.DeliveryID)
 			assert.Equal(t, "POST /hooks/x", r.Method+" "+r.URL.Path)
 		})
-		settings := &webhook.Settings{AllowedHosts: []string{strings.TrimPrefix(address, "http://")}, Secret: newSecret, SecretPrevious: sandbox.WebhookSecret}
+		settings := &webhook.Settings{
+			AllowedHosts: []string{strings.TrimPrefix(address, "http://")}, Secret: newSecret, SecretPrevious: sandbox.WebhookSecret,
+		}
 		sender := channeltest.NewSender(t, settings, time.Minute)
 		msg := channeltest.Message(1)
 		msg.DeliveryID, msg.To = deliveryID, address+"/hooks/x"
@@ -132,11 +134,16 @@ func TestSettings(t *testing.T) {
 	const noSecret = "must be whsec_ and 24 to 64 bytes in base64: make it with `echo whsec_$(openssl rand -base64 32)`"
 	const ofTheSandbox = "is the sandbox's, but the provider is not: set the key of your account"
 	channeltest.RunSettings(t, channeltest.Environment{
-		New:   func() channeltest.SenderSettings { return &webhook.Settings{} },
-		Whole: map[string]string{"WEBHOOK_ALLOWED_HOSTS": "Hooks.example.com, 127.0.0.1:9090", "WEBHOOK_SECRET": newSecret, "WEBHOOK_SECRET_PREVIOUS": oldSecret},
+		New: func() channeltest.SenderSettings { return &webhook.Settings{} },
+		Whole: map[string]string{
+			"WEBHOOK_ALLOWED_HOSTS": "Hooks.example.com, 127.0.0.1:9090", "WEBHOOK_SECRET": newSecret, "WEBHOOK_SECRET_PREVIOUS": oldSecret,
+		},
 		Off:   "WEBHOOK_ALLOWED_HOSTS",
 		Needs: []string{"WEBHOOK_ALLOWED_HOSTS", "WEBHOOK_SECRET"},
-		Right: []map[string]string{{}, {"WEBHOOK_ALLOWED_HOSTS": "*", "WEBHOOK_SECRET": newSecret}, {"WEBHOOK_ALLOWED_HOSTS": "127.0.0.1:9090", "WEBHOOK_SECRET": sandbox.WebhookSecret}},
+		Right: []map[string]string{
+			{}, {"WEBHOOK_ALLOWED_HOSTS": "*", "WEBHOOK_SECRET": newSecret},
+			{"WEBHOOK_ALLOWED_HOSTS": "127.0.0.1:9090", "WEBHOOK_SECRET": sandbox.WebhookSecret},
+		},
 		Wrong: []channeltest.WrongSetting{
 			{Key: "WEBHOOK_ALLOWED_HOSTS", Value: "https://hooks.example.com", Want: channeltest.NoHosts},
 			{Key: "WEBHOOK_ALLOWED_HOSTS", Value: "", Want: "is not set, but WEBHOOK_SECRET is"},
@@ -174,7 +181,8 @@ func TestFlaw(t *testing.T) {
 		{hosts: "*", webhook: "http://hooks.example.com/x", want: "webhook is not https"},
 		{hosts: "*", cleartext: "true", webhook: "http://hooks.example.com/x"},
 		{hosts: "hooks.example.com", webhook: "https://HOOKS.example.com:8443/x"},
-		{hosts: "hooks.example.com:443", webhook: "https://hooks.example.com:8443/x", want: "the host of the recipient's webhook is not in WEBHOOK_ALLOWED_HOSTS"},
+		{hosts: "hooks.example.com:443", webhook: "https://hooks.example.com:8443/x",
+			want: "the host of the recipient's webhook is not in WEBHOOK_ALLOWED_HOSTS"},
 	}
 	for _, tt := range tests {
 		r := environment.NewReader(map[string]string{"WEBHOOK_ALLOWED_HOSTS": tt.hosts})

@@ -28,7 +28,8 @@ func TestSend(t *testing.T) {
 
 			receipt, err := sender.Send(t.Context(), notification.Message{
 				DeliveryID: "evt-1-staff10-WEBSOCKET", NotificationID: 7, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
-				UserType: notification.RestaurantUser, Audience: audience, UserID: "10", Name: "Ada", Title: "New reservation", Body: "Table for 4 at 19:30",
+				UserType: notification.RestaurantUser, Audience: audience, UserID: "10", Name: "Ada", Title: "New reservation",
+				Body:      "Table for 4 at 19:30",
 				CreatedAt: time.Date(2026, 11, 21, 11, 0, 0, 987, time.FixedZone("CET", 3600)),
 			})
 

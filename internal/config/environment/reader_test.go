@@ -64,7 +64,10 @@ func TestURL(t *testing.T) {
 		r.URL("KEY", right)
 		require.NoError(t, r.Err(), right)
 	}
-	for _, wrong := range []string{"", "localhost:8080", "ftp://host", "http://", "http://host:port", "http://host:", "http://host?x=1", "http://host#x", "http://u:hunter2@host", "http://host\n"} {
+	for _, wrong := range []string{
+		"", "localhost:8080", "ftp://host", "http://", "http://host:port", "http://host:", "http://host?x=1", "http://host#x",
+		"http://u:hunter2@host", "http://host\n",
+	} {
 		r := environment.NewReader(nil)
 		r.URL("KEY", wrong)
 		require.EqualError(t, r.Err(), "settings: KEY must be a URL such as https://host, without user, query and fragment", wrong)
@@ -97,10 +100,12 @@ func TestPublicURL(t *testing.T) {
 	}{
 		{name: "https", public: "https://herald.example.com", provider: remote, on: true},
 		{name: "all on this machine", public: "http://localhost:8080", provider: local, on: true, hosts: "localhost,[::1]:9090"},
-		{name: "another host's", public: "http://herald.example.com", provider: local, on: true, refused: "must be https: it is not on this machine"},
+		{name: "another host's", public: "http://herald.example.com", provider: local, on: true,
+			refused: "must be https: it is not on this machine"},
 		{name: "a provider elsewhere", public: "http://localhost:8080", provider: remote, on: true, refused: elsewhere},
 		{name: "a provider elsewhere that is off", public: "http://localhost:8080", provider: remote},
-		{name: "a provider elsewhere by default", public: "http://localhost:8080", on: true, refused: "must be https: BASE_URL is not set, so the provider is not on this machine"},
+		{name: "a provider elsewhere by default", public: "http://localhost:8080", on: true,
+			refused: "must be https: BASE_URL is not set, so the provider is not on this machine"},
 		{name: "one host of a provider elsewhere", public: "http://localhost:8080", hosts: "localhost,hooks.example.com", provider: local,
 			refused: "must be https: the provider of HOSTS is not on this machine"},
 	}

@@ -21,7 +21,8 @@ func TestRead(t *testing.T) {
 		want   Info
 	}{
 		{name: "go build of a release", build: from("v0.2.0", revision), want: Info{"v0.2.0", "434a203", "go1.26.8"}},
-		{name: "go build with changes", build: from("v0.2.1-0.20261122054646-434a203+dirty", revision, dirty), want: Info{"v0.2.1-0.20261122054646-434a203+dirty", "434a203-dirty", "go1.26.8"}},
+		{name: "go build with changes", build: from("v0.2.1-0.20261122054646-434a203+dirty", revision, dirty),
+			want: Info{"v0.2.1-0.20261122054646-434a203+dirty", "434a203-dirty", "go1.26.8"}},
 		{name: "go run", build: from("(devel)"), want: Info{"(devel)", "unknown", "go1.26.8"}},
 		{name: "go install module@version", build: from("v0.2.0"), want: Info{"v0.2.0", "unknown", "go1.26.8"}},
 		{name: "an image", build: from("(devel)"), linked: "434a203", want: Info{"(devel)", "434a203", "go1.26.8"}},

@@ -78,7 +78,8 @@ func versions(t *testing.T, s *db.DB, table string) []string {
 func everything(t *testing.T, s *db.DB) []string {
 	t.Helper()
 	return postgrestest.List(t, s, `
-		SELECT oid::regclass::text FROM pg_class WHERE relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) AND relkind <> 't'
+		SELECT oid::regclass::text FROM pg_class WHERE relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+		       AND relkind <> 't'
 		UNION ALL
 		SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_'
 		ORDER BY 1`)

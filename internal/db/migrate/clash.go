@@ -11,7 +11,8 @@ import (
 
 // created matches the statements of a migration's Up that create something: the kind, and
 // the name.
-var created = regexp.MustCompile(`(?im)^\s*CREATE (?:OR REPLACE )?(?:UNIQUE )?(TABLE|VIEW|MATERIALIZED VIEW|INDEX|SEQUENCE|TYPE|DOMAIN|FUNCTION)(?: CONCURRENTLY)?(?: IF NOT EXISTS)? (\w+)`)
+var created = regexp.MustCompile(`(?im)^\s*CREATE (?:OR REPLACE )?(?:UNIQUE )?` +
+	`(TABLE|VIEW|MATERIALIZED VIEW|INDEX|SEQUENCE|TYPE|DOMAIN|FUNCTION)(?: CONCURRENTLY)?(?: IF NOT EXISTS)? (\w+)`)
 
 // names holds the names that migrations create. The relations are the tables and everything in
 // their namespace: views, indexes, sequences, types.
@@ -59,7 +60,8 @@ func (m *Migrator) refuseClashes(ctx context.Context, applied map[int64]bool) er
 	isOurs := func(name string) bool {
 		return slices.Contains(ours.relations, name) || slices.Contains(ours.functions, name)
 	}
-	taken, err := m.list(ctx, takenNames, m.schema, slices.DeleteFunc(wanted.relations, isOurs), slices.DeleteFunc(wanted.functions, isOurs), ours.relations)
+	taken, err := m.list(ctx, takenNames, m.schema, slices.DeleteFunc(wanted.relations, isOurs), slices.DeleteFunc(wanted.functions, isOurs),
+		ours.relations)
 	if err != nil || len(taken) == 0 {
 		return err
 	}
@@ -85,6 +87,7 @@ const takenNames = `
 func (m *Migrator) clash(taken []string) error {
 	return &SchemaError{
 		fmt.Sprintf("schema %s already has objects with names that Herald needs: %s; nothing was changed", m.schema, strings.Join(taken, ", ")),
-		"give Herald a separate schema: add search_path=herald to DATABASE_URL, for instance postgres://…?search_path=herald, and run `starter migrate up` again, which creates the schema",
+		"give Herald a separate schema: add search_path=herald to DATABASE_URL, for instance postgres://…?search_path=herald, " +
+			"and run `starter migrate up` again, which creates the schema",
 	}
 }

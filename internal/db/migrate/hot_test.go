@@ -28,8 +28,10 @@ func TestMigrationsHaveNoTimeout(t *testing.T) {
 	s, err := db.Open(t.Context(), address, "test")
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	postgrestest.Exec(t, s, fmt.Sprintf("ALTER DATABASE %s SET statement_timeout = '1ms'", pgx.Identifier{postgrestest.Get[string](t, s, "SELECT current_database()")}.Sanitize()))
-	const limits = `INSERT INTO limits SELECT '%s', current_setting('statement_timeout'), current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout');`
+	postgrestest.Exec(t, s, fmt.Sprintf("ALTER DATABASE %s SET statement_timeout = '1ms'",
+		pgx.Identifier{postgrestest.Get[string](t, s, "SELECT current_database()")}.Sanitize()))
+	const limits = `INSERT INTO limits SELECT '%s', current_setting('statement_timeout'),
+		current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout');`
 	postgrestest.Exec(t, s, "CREATE TABLE limits (migration text, statement text, idle text, lock text)")
 	m, err := migrate.New(t.Context(), s.Pool, fstest.MapFS{
 		"9001_one.sql": {Data: []byte("-- +goose Up\nSELECT pg_sleep(0.1);\n" + fmt.Sprintf(limits, "one"))},
@@ -40,7 +42,8 @@ func TestMigrationsHaveNoTimeout(t *testing.T) {
 
 	applied := postgrestest.Up(t, m)
 	require.Equal(t, []string{"9001_one.sql", "9002_two.sql"}, applied)
-	require.Equal(t, "one 0 0 500ms, two 0 0 0", postgrestest.Get[string](t, s, "SELECT string_agg(concat_ws(' ', migration, statement, idle, lock), ', ' ORDER BY migration) FROM limits"))
+	require.Equal(t, "one 0 0 500ms, two 0 0 0", postgrestest.Get[string](t, s,
+		"SELECT string_agg(concat_ws(' ', migration, statement, idle, lock), ', ' ORDER BY migration) FROM limits"))
 }
 
 // producers write events, each in a separate transaction, until they are stopped.
@@ -57,7 +60,8 @@ func produce(t *testing.T, s *db.DB) *producers {
 	go func() {
 		defer close(ended)
 		for i := 0; ctx.Err() == nil; i++ {
-			_, err := s.Pool.Exec(ctx, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id) VALUES ($1, 'T', 'ADMIN', '0', '{}', 'c')", fmt.Sprint("made-", i))
+			_, err := s.Pool.Exec(ctx, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id) "+
+				"VALUES ($1, 'T', 'ADMIN', '0', '{}', 'c')", fmt.Sprint("made-", i))
 			if err != nil && ctx.Err() == nil {
 				p.failed.Store(&err)
 				return
@@ -76,7 +80,8 @@ func produce(t *testing.T, s *db.DB) *producers {
 func (p *producers) awaitMore(t *testing.T) {
 	t.Helper()
 	enough := p.count.Load() + 20
-	require.Eventually(t, func() bool { return p.count.Load() >= enough || p.failed.Load() != nil }, time.Minute, 5*time.Millisecond, "producers wait for the migration")
+	require.Eventually(t, func() bool { return p.count.Load() >= enough || p.failed.Load() != nil }, time.Minute, 5*time.Millisecond,
+		"producers wait for the migration")
 	if err := p.failed.Load(); err != nil {
 		require.NoError(t, *err)
 	}
@@ -100,7 +105,8 @@ func later(t *testing.T, s *db.DB, added map[string]string) *migrate.Migrator {
 
 const (
 	addsColumn = "-- +goose Up\nALTER TABLE event_outbox ADD COLUMN later text;\n"
-	addsIndex  = "-- +goose NO TRANSACTION\n-- +goose Up\nCREATE INDEX CONCURRENTLY IF NOT EXISTS event_outbox_later ON event_outbox (correlation_id);\n"
+	addsIndex  = "-- +goose NO TRANSACTION\n-- +goose Up\nCREATE INDEX CONCURRENTLY IF NOT EXISTS event_outbox_later ON event_outbox " +
+		"(correlation_id);\n"
 )
 
 // While a transaction holds the tables, the migration waits. Producers do not wait long for
@@ -130,7 +136,9 @@ func TestMigrateDoesNotBlockProducers(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, long.Commit(t.Context()))
 	require.Eventually(t, func() bool {
-		return postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'INDEX CONCURRENTLY')")
+		return postgrestest.Get[bool](t, s,
+			"SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'INDEX "+
+				"CONCURRENTLY')")
 	}, time.Minute, 5*time.Millisecond)
 	writers.awaitMore(t)
 	require.NoError(t, old.Commit(t.Context()))
@@ -155,7 +163,9 @@ func TestMigrateWaitsForAVacuum(t *testing.T) {
 		migrated <- err
 	}()
 	require.Eventually(t, func() bool {
-		return postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'SHARE UPDATE EXCLUSIVE')")
+		return postgrestest.Get[bool](t, s,
+			"SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'SHARE "+
+				"UPDATE EXCLUSIVE')")
 	}, time.Minute, 5*time.Millisecond)
 	writers.awaitMore(t)
 	require.NotContains(t, m.Doing(), "again in")
@@ -171,7 +181,9 @@ func TestMigrateOverAHalfBuiltIndex(t *testing.T) {
 
 	s := postgrestest.New(t)
 	m := later(t, s, map[string]string{"9002_index.sql": addsIndex})
-	postgrestest.Exec(t, s, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id) VALUES ('evt-1', 'T', 'ADMIN', 0, '{}', 'both'), ('evt-2', 'T', 'ADMIN', 0, '{}', 'both')")
+	postgrestest.Exec(t, s,
+		"INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id) VALUES ('evt-1', 'T', 'ADMIN', "+
+			"0, '{}', 'both'), ('evt-2', 'T', 'ADMIN', 0, '{}', 'both')")
 	_, err := s.Pool.Exec(t.Context(), "CREATE UNIQUE INDEX CONCURRENTLY event_outbox_later ON event_outbox (correlation_id)")
 	require.ErrorContains(t, err, "could not create unique index")
 	const valid = "SELECT indisvalid AND NOT indisunique FROM pg_index WHERE indexrelid = 'event_outbox_later'::regclass"

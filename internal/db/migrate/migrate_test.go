@@ -16,13 +16,16 @@ import (
 func schema(t *testing.T, s *db.DB) []string {
 	t.Helper()
 	return postgrestest.List(t, s, `
-		SELECT 'relation ' || relname FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(current_schema())) AND relname !~ '^herald_migrations'
+		SELECT 'relation ' || relname FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(current_schema()))
+		       AND relname !~ '^herald_migrations'
 		UNION ALL
-		SELECT 'constraint ' || conname FROM pg_constraint WHERE connamespace = to_regnamespace(quote_ident(current_schema())) AND conname !~ '^herald_migrations'
+		SELECT 'constraint ' || conname FROM pg_constraint WHERE connamespace = to_regnamespace(quote_ident(current_schema()))
+		       AND conname !~ '^herald_migrations'
 		UNION ALL
 		SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = to_regnamespace(quote_ident(current_schema()))
 		UNION ALL
-		SELECT 'trigger ' || tgname FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid WHERE NOT tgisinternal AND relnamespace = to_regnamespace(quote_ident(current_schema()))
+		SELECT 'trigger ' || tgname FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid WHERE NOT tgisinternal
+		       AND relnamespace = to_regnamespace(quote_ident(current_schema()))
 		ORDER BY 1`)
 }
 

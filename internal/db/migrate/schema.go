@@ -54,7 +54,8 @@ func (m *Migrator) ensureSchema(ctx context.Context) error {
 		SELECT current_user::text,
 		       current_database()::text,
 		       EXISTS (SELECT FROM pg_namespace WHERE nspname = $1),
-		       coalesce((SELECT has_schema_privilege(oid, 'CREATE') AND has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = $1), false),
+		       coalesce((SELECT has_schema_privilege(oid, 'CREATE') AND has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = $1),
+		           false),
 		       has_database_privilege(current_database(), 'CREATE')`
 
 	var user, database string
@@ -68,7 +69,8 @@ func (m *Migrator) ensureSchema(ctx context.Context) error {
 		return &SchemaError{fmt.Sprintf("role %s may not create tables in schema %s", user, m.schema),
 			fmt.Sprintf("as the owner of the schema: GRANT USAGE, CREATE ON SCHEMA %s TO %s", schema, role)}
 	case !exists && !mayCreateSchemas:
-		return &SchemaError{fmt.Sprintf("search_path names schema %s first, which does not exist, and role %s may not create schemas", m.schema, user),
+		return &SchemaError{fmt.Sprintf("search_path names schema %s first, which does not exist, and role %s may not create schemas", m.schema,
+			user),
 			fmt.Sprintf("as the owner of database %s: CREATE SCHEMA %s AUTHORIZATION %s", database, schema, role)}
 	case !exists:
 		if _, err := m.db.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+schema); err != nil {
@@ -87,6 +89,7 @@ func (m *Migrator) refuseFormer(ctx context.Context) error {
 	}
 	return &SchemaError{
 		fmt.Sprintf("schema %s was made before Herald 1.0, which cannot read it; nothing was changed", m.schema),
-		"create a new database, or name a new schema by search_path in DATABASE_URL, run `starter migrate up` there, and copy the rows that you need, such as recipients, rules and templates",
+		"create a new database, or name a new schema by search_path in DATABASE_URL, run `starter migrate up` there, and copy the rows that " +
+			"you need, such as recipients, rules and templates",
 	}
 }

@@ -27,7 +27,9 @@ func TestSeparateSchemas(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)
-	postgrestest.Exec(t, a.DB, "CREATE TABLE notification (id uuid); CREATE TABLE event_outbox (id uuid); CREATE TABLE operator_action (id uuid); CREATE TABLE recipient (id uuid)")
+	postgrestest.Exec(t, a.DB,
+		"CREATE TABLE notification (id uuid); CREATE TABLE event_outbox (id uuid); CREATE TABLE operator_action (id uuid); CREATE TABLE "+
+			"recipient (id uuid)")
 	before := schema(t, a.DB)
 	first := a.installIn(t, "&search_path=notices")
 	second := a.installIn(t, "&options=-c%20search_path%3D%22Second%22%2Cpublic")
@@ -35,9 +37,11 @@ func TestSeparateSchemas(t *testing.T) {
 	require.Equal(t, before, schema(t, a.DB), "nothing was made in the application's schema")
 
 	producer := postgrestest.OpenTx(t, a.DB, `
-		INSERT INTO notices.event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'CUSTOMER', 1, '{}')`)
+		INSERT INTO notices.event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		       VALUES ('evt-1', 'T', 'CUSTOMER', 1, '{}')`)
 	_, err := producer.Exec(t.Context(), `
-		INSERT INTO "Second".event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-2', 'T', 'CUSTOMER', 1, '{}')`)
+		INSERT INTO "Second".event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		       VALUES ('evt-2', 'T', 'CUSTOMER', 1, '{}')`)
 	require.NoError(t, err)
 	wakes := make(chan struct{}, 100)
 	go event.On(first).ListenEvents(t.Context(), func() { wakes <- struct{}{} })
@@ -51,7 +55,8 @@ func TestSeparateSchemas(t *testing.T) {
 		require.Len(t, claimed, 1)
 		require.Equal(t, id, claimed[0].ID)
 	}
-	require.NoError(t, event.On(first).EndClaim(t.Context(), "poller", []notification.ClaimResult{{EventID: "evt-1", Outcome: notification.ClaimStarted}}))
+	require.NoError(t,
+		event.On(first).EndClaim(t.Context(), "poller", []notification.ClaimResult{{EventID: "evt-1", Outcome: notification.ClaimStarted}}))
 	require.Equal(t, 1, postgrestest.Get[int](t, first, "SELECT count(*) FROM processed_event"))
 	require.Zero(t, postgrestest.Get[int](t, second, "SELECT count(*) FROM processed_event"))
 

@@ -30,6 +30,7 @@ func databasesOf(t *testing.T, run string) int {
 	require.NoError(t, err)
 	defer func() { _ = conn.Close(t.Context()) }()
 	var n int
-	require.NoError(t, conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_database WHERE starts_with(datname, 'herald_test_' || $1)", run).Scan(&n))
+	require.NoError(t,
+		conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_database WHERE starts_with(datname, 'herald_test_' || $1)", run).Scan(&n))
 	return n
 }

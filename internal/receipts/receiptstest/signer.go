@@ -35,7 +35,8 @@ func New(publicURL string) Signer {
 // Settings returns a gateway's settings that verify the signatures.
 func (s Signer) Settings() map[string]string {
 	return map[string]string{
-		"PUBLIC_URL": s.PublicURL, "SENDGRID_WEBHOOK_PUBLIC_KEY": s.PublicKey(), "TWILIO_AUTH_TOKEN": s.TwilioToken, "VONAGE_SIGNATURE_SECRET": s.VonageSecret,
+		"PUBLIC_URL": s.PublicURL, "SENDGRID_WEBHOOK_PUBLIC_KEY": s.PublicKey(), "TWILIO_AUTH_TOKEN": s.TwilioToken,
+		"VONAGE_SIGNATURE_SECRET": s.VonageSecret,
 	}
 }
 

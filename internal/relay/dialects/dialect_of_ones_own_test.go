@@ -94,7 +94,8 @@ func TestAddedDialect(t *testing.T) {
 	_, err = business.Pool.Exec(t.Context(), "CREATE SCHEMA shipping;"+shippingTable)
 	require.NoError(t, err)
 	_, err = business.Pool.Exec(t.Context(), `INSERT INTO shipping.events (number, kind, body, shipped_at) VALUES
-		('IT/2', 'ShipmentSent', '{"n": 2}', '2026-11-22 11:00+01'), ('IT/1', 'ShipmentSent', '{"n": 1}', '2026-11-22 10:00+00'), ('IT/3', 'ShipmentSent', NULL, '2026-11-22 12:00+00')`)
+		('IT/2', 'ShipmentSent', '{"n": 2}', '2026-11-22 11:00+01'), ('IT/1', 'ShipmentSent', '{"n": 1}', '2026-11-22 10:00+00'),
+		       ('IT/3', 'ShipmentSent', NULL, '2026-11-22 12:00+00')`)
 	require.NoError(t, err)
 	table, err := open(t.Context(), relay.Source{Name: "shipping", DatabaseURL: url, Table: "shipping.events"}, shipping)
 	require.NoError(t, err)
@@ -122,7 +123,8 @@ func TestAddedDialect(t *testing.T) {
 	still, err := table.StillPending(t.Context(), []string{"IT/2", "IT/3"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"IT/2"}, still)
-	require.Equal(t, `IT/2 ShipmentSent {"n": 2}`, strings.Join([]string{rows[0].AggregateID, rows[0].EventType, string(rows[0].Payload)}, " "))
+	require.Equal(t, `IT/2 ShipmentSent {"n": 2}`,
+		strings.Join([]string{rows[0].AggregateID, rows[0].EventType, string(rows[0].Payload)}, " "))
 	state, err := table.State(t.Context(), []string{})
 	require.NoError(t, err)
 	require.Equal(t, 2, state.Pending)

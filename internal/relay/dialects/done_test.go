@@ -65,7 +65,9 @@ func TestDoneWallets(t *testing.T) {
 	s := wallet(t)
 	s.exec(t, "ALTER TABLE public.outbox ALTER COLUMN created_at DROP NOT NULL")
 	s.addWallet(t, 9)
-	s.exec(t, `UPDATE public.outbox SET sent = id <> 2, created_at = CASE WHEN id IN (3, 4) THEN NULL ELSE now() - CASE WHEN id > 7 THEN 1 ELSE 25 END * interval '1 hour' END`)
+	s.exec(t,
+		`UPDATE public.outbox SET sent = id <> 2, created_at = CASE WHEN id IN (3, 4) THEN NULL ELSE now() - CASE WHEN id > 7 THEN 1
+			ELSE 25 END * interval '1 hour' END`)
 	table := s.table(t)
 
 	require.Equal(t, []string{"1", "5", "6", "7"}, done(t, table))

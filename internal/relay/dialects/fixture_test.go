@@ -45,7 +45,8 @@ func single(t *testing.T, pooled string) string {
 }
 
 func orders(t *testing.T) service {
-	return newService(t, relay.Source{Name: "orders", Dialect: relay.OrderService, Table: "orders.outbox", Zone: time.UTC}, "CREATE SCHEMA orders; "+dialecttest.Orders("orders.outbox"))
+	return newService(t, relay.Source{Name: "orders", Dialect: relay.OrderService, Table: "orders.outbox", Zone: time.UTC},
+		"CREATE SCHEMA orders; "+dialecttest.Orders("orders.outbox"))
 }
 
 func wallet(t *testing.T) service {
@@ -79,7 +80,8 @@ func (s service) text(t *testing.T, sql string, args ...any) (value string) {
 func (s service) state(t *testing.T, pending string, failed ...string) (state notification.OutboxState) {
 	t.Helper()
 	age := func() (age time.Duration) {
-		require.NoError(t, s.conn.QueryRow(t.Context(), "SELECT clock_timestamp() - timezone('UTC', min(created_at)) FROM "+s.config.Table+" WHERE "+pending).Scan(&age))
+		require.NoError(t, s.conn.QueryRow(t.Context(),
+			"SELECT clock_timestamp() - timezone('UTC', min(created_at)) FROM "+s.config.Table+" WHERE "+pending).Scan(&age))
 		return age
 	}
 	before := age()

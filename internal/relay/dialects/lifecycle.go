@@ -4,7 +4,9 @@ package dialects
 // functions. Nothing writes to the table before its triggers exist, and nothing reads it by correlation id.
 var lifecycle = forLifecycle(walletHub,
 	neededTrigger{"notification", "INSERT OR UPDATE OF status, read_at, delivery_id", "", "write_delivery_lifecycle"},
-	neededTrigger{"notification_decision", "INSERT OR UPDATE OF channels", `NEW.channels @? '$.* ? (@ == "SUPPRESSED")'`, "write_decision_lifecycle"},
+	neededTrigger{
+		"notification_decision", "INSERT OR UPDATE OF channels", `NEW.channels @? '$.* ? (@ == "SUPPRESSED")'`, "write_decision_lifecycle",
+	},
 	neededTrigger{"processed_event", "INSERT OR UPDATE OF status", "NEW.status <> 'PROCESSING'", "write_event_lifecycle"},
 )
 

@@ -13,12 +13,14 @@ import (
 
 // deliver inserts a delivery of evt-1 with a text and an address.
 const deliver = `
-	INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, last_error)
+	INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, recipient_address,
+	       status, last_error)
 	VALUES ('evt-1', 'T', 'c-1', 'CUSTOMER', '%', 'EMAIL', 'd%', 'secret title', 'secret body', 'ada@secret.example', `
 
 // newLifecycle returns Herald's database.
 func newLifecycle(t *testing.T) service {
-	return newService(t, relay.Lifecycle(""), "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id) VALUES ('evt-1', 'T', 'CUSTOMER', '1', '{}', 'c-1')")
+	return newService(t, relay.Lifecycle(""), "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, "+
+		"correlation_id) VALUES ('evt-1', 'T', 'CUSTOMER', '1', '{}', 'c-1')")
 }
 
 // written returns the types of the rows with their delivery, user and reason, in order.
@@ -27,9 +29,11 @@ func (s service) written(t *testing.T) string {
 	t.Helper()
 	return s.text(t, `
 		WITH gone AS (DELETE FROM lifecycle_event RETURNING *)
-		SELECT coalesce(string_agg(concat_ws(' ', event_type, payload #>> '{data,delivery_id}', payload #>> '{data,user_id}', payload #>> '{data,reason}', payload #>> '{data,outcome}'), ', ' ORDER BY id), '')
+		SELECT coalesce(string_agg(concat_ws(' ', event_type, payload #>> '{data,delivery_id}', payload #>> '{data,user_id}',
+		       payload #>> '{data,reason}', payload #>> '{data,outcome}'), ', ' ORDER BY id), '')
 		FROM   gone
-		WHERE  payload ->> 'type' = event_type AND correlation_id = 'c-1' AND payload #>> '{data,event_id}' = 'evt-1' AND payload::text !~ 'secret'`)
+		WHERE  payload ->> 'type' = event_type AND correlation_id = 'c-1' AND payload #>> '{data,event_id}' = 'evt-1'
+		       AND payload::text !~ 'secret'`)
 }
 
 // Triggers write each change of a status, in the transaction that makes the change. Without them
@@ -49,8 +53,10 @@ func TestLifecycle(t *testing.T) {
 	migrate(t, table)
 	require.Empty(t, missing(t, table))
 
-	decide := `INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('evt-1', 'CUSTOMER', '7', '{"SMS": "SUPPRESSED", "PUSH": "SUPPRESSED", "EMAIL": "SELECTED"}')`
-	finish := `INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-1', '%', 'PROBLEM') ON CONFLICT (event_id) DO UPDATE SET status = excluded.status`
+	decide := `INSERT INTO notification_decision (event_id, user_type, user_id, channels)
+		VALUES ('evt-1', 'CUSTOMER', '7', '{"SMS": "SUPPRESSED", "PUSH": "SUPPRESSED", "EMAIL": "SELECTED"}')`
+	finish := `INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-1', '%', 'PROBLEM') ON CONFLICT (event_id) DO UPDATE
+		SET status = excluded.status`
 	for _, step := range []struct {
 		do   string
 		want string
@@ -62,8 +68,10 @@ func TestLifecycle(t *testing.T) {
 		{"UPDATE notification SET attempt_owner = 'o', attempt_until = now(), attempt_began = now()", ""},
 		{"UPDATE notification SET status = status, last_error = 'refused: 503' WHERE user_id = '2'", ""},
 		{"UPDATE notification SET status = 'SENT', sent_at = now() WHERE user_id = '2'", "delivery.sent d2 2"},
-		{"UPDATE notification_state SET status = 'DELIVERED', delivered_at = now(), read_at = now() WHERE user_id = '2'", "delivery.delivered d2 2, delivery.read d2 2"},
-		{"UPDATE notification SET status = 'FAILED', last_error = 'bounced', read_at = now() WHERE user_id = '2'", "delivery.failed d2 2 bounced"},
+		{"UPDATE notification_state SET status = 'DELIVERED', delivered_at = now(), read_at = now() WHERE user_id = '2'",
+			"delivery.delivered d2 2, delivery.read d2 2"},
+		{"UPDATE notification SET status = 'FAILED', last_error = 'bounced', read_at = now() WHERE user_id = '2'",
+			"delivery.failed d2 2 bounced"},
 		{"UPDATE notification SET status = 'PENDING' WHERE user_id = '2'", "delivery.planned d2 2"},
 		{"UPDATE notification SET status = 'CANCELLED', last_error = 'QUIET_HOURS' WHERE user_id = '1'", "delivery.cancelled d1 1 QUIET_HOURS"},
 		{"UPDATE notification SET status = 'CANCELLED', last_error = 'SUPPRESSED' WHERE user_id = '2'", "delivery.suppressed d2 2 SUPPRESSED"},
@@ -94,7 +102,9 @@ func TestLifecycleForARoleWithoutRights(t *testing.T) {
 	s.exec(t, "SET ROLE "+role)
 	s.exec(t, "CREATE TEMPORARY TABLE lifecycle_event (event_type text, payload json, correlation_id text)")
 	s.exec(t, strings.ReplaceAll(deliver, "%", "1")+"'PENDING', NULL)")
-	_, err := s.conn.Exec(t.Context(), "CREATE TEMPORARY TABLE mine (LIKE notification); CREATE TRIGGER forged AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION write_delivery_lifecycle()")
+	_, err := s.conn.Exec(t.Context(),
+		"CREATE TEMPORARY TABLE mine (LIKE notification); CREATE TRIGGER forged AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION "+
+			"write_delivery_lifecycle()")
 	require.ErrorContains(t, err, "permission denied for function")
 	s.exec(t, "RESET ROLE; DROP TABLE pg_temp.lifecycle_event")
 	require.Equal(t, "delivery.planned d1 1", s.written(t))

@@ -59,7 +59,8 @@ func (t *Table) MarkEachSent(ctx context.Context, keys []string) (failed map[str
 // The time-outs for a single row, and for a page.
 const (
 	impatient = "SELECT set_config('lock_timeout', '50ms', false), set_config('statement_timeout', '1s', false)"
-	patient   = "SELECT set_config('lock_timeout', '" + lockTimeout + "', false), set_config('statement_timeout', '" + statementTimeout + "', false)"
+	patient   = "SELECT set_config('lock_timeout', '" + lockTimeout + "', false), set_config('statement_timeout', '" + statementTimeout +
+		"', false)"
 )
 
 // MarksFailed reports whether the dialect can mark failed rows.

@@ -54,10 +54,11 @@ func (t *Table) missingIndexes(r relation) []Addition {
 		}
 		name, columns := t.indexName(need), strings.Join(need.columns, ", ")
 		missing = append(missing, Addition{
-			Name:      name,
-			Statement: fmt.Sprintf("CREATE INDEX CONCURRENTLY %s ON %s (%s)%s", pgx.Identifier{name}.Sanitize(), t.name.Sanitize(), columns, need.where),
-			what:      "index on " + columns,
-			halfDone:  slices.ContainsFunc(r.indexes, func(i tableIndex) bool { return i.Name == name && !i.Valid }),
+			Name: name,
+			Statement: fmt.Sprintf("CREATE INDEX CONCURRENTLY %s ON %s (%s)%s", pgx.Identifier{name}.Sanitize(), t.name.Sanitize(), columns,
+				need.where),
+			what:     "index on " + columns,
+			halfDone: slices.ContainsFunc(r.indexes, func(i tableIndex) bool { return i.Name == name && !i.Valid }),
 		})
 	}
 	return missing

@@ -41,7 +41,8 @@ func TestIndexesAreNamedAfterTheirTable(t *testing.T) {
 	s.exec(t, `ALTER TABLE public.outbox RENAME TO "Wallet_Events"`)
 	s.config.Table = "public.Wallet_Events"
 	s.migrated(t)
-	require.Equal(t, "2", s.text(t, `SELECT count(*)::text FROM pg_indexes WHERE tablename = 'Wallet_Events' AND indexname IN ('idx_Wallet_Events_sent', 'outbox_pkey')`))
+	require.Equal(t, "2", s.text(t,
+		`SELECT count(*)::text FROM pg_indexes WHERE tablename = 'Wallet_Events' AND indexname IN ('idx_Wallet_Events_sent', 'outbox_pkey')`))
 }
 
 func TestIndexNameIsTaken(t *testing.T) {

@@ -24,12 +24,15 @@ func (t *Table) Missing(ctx context.Context) ([]Finding, error) {
 	case errors.Is(err, errNoTable):
 		return []Finding{{
 			fmt.Sprintf("the database has no table %s", t.source.Table),
-			"correct `table:`, whose names are as Postgres keeps them, in lower case unless they were quoted; or `database_url_env:`; or create the table",
+			"correct `table:`, whose names are as Postgres keeps them, in lower case unless they were quoted; or `database_url_env:`; or create " +
+				"the table",
 		}}, nil
 	case err != nil:
 		return nil, err
 	case r.kind != "r":
-		return []Finding{{t.source.Table + " is not an ordinary table", "name the table itself; Herald reads no views and no partitioned tables as outboxes"}}, nil
+		return []Finding{
+			{t.source.Table + " is not an ordinary table", "name the table itself; Herald reads no views and no partitioned tables as outboxes"},
+		}, nil
 	}
 	var found []Finding
 	for _, part := range []func(relation) []Finding{t.lackingColumns, t.lackingID, t.lackingRights, t.lackingAdditions} {

@@ -58,15 +58,23 @@ func TestMissing(t *testing.T) {
 		what, remedy string
 	}{
 		{"no table", orders, "DROP TABLE orders.outbox", "no table orders.outbox", "correct `table:`"},
-		{"a view", orders, "ALTER TABLE orders.outbox RENAME TO o; CREATE VIEW orders.outbox AS SELECT * FROM orders.o", "not an ordinary table", "name the table itself"},
-		{"no column", orders, "ALTER TABLE orders.outbox DROP COLUMN error_message", "no column error_message, of type text", "ADD COLUMN error_message text"},
-		{"a large object", wallet, "ALTER TABLE public.outbox ALTER COLUMN payload TYPE oid USING 0", "column payload is of type oid; it must be text or", "change its type"},
-		{"status may be null", orders, "ALTER TABLE orders.outbox ALTER COLUMN status DROP NOT NULL", "column status may be null", "ALTER COLUMN status SET NOT NULL"},
-		{"sent may be null", wallet, "ALTER TABLE public.outbox ALTER COLUMN sent DROP NOT NULL", "column sent may be null", "ALTER COLUMN sent SET NOT NULL"},
+		{"a view", orders, "ALTER TABLE orders.outbox RENAME TO o; CREATE VIEW orders.outbox AS SELECT * FROM orders.o", "not an ordinary table",
+			"name the table itself"},
+		{"no column", orders, "ALTER TABLE orders.outbox DROP COLUMN error_message", "no column error_message, of type text",
+			"ADD COLUMN error_message text"},
+		{"a large object", wallet, "ALTER TABLE public.outbox ALTER COLUMN payload TYPE oid USING 0",
+			"column payload is of type oid; it must be text or", "change its type"},
+		{"status may be null", orders, "ALTER TABLE orders.outbox ALTER COLUMN status DROP NOT NULL", "column status may be null",
+			"ALTER COLUMN status SET NOT NULL"},
+		{"sent may be null", wallet, "ALTER TABLE public.outbox ALTER COLUMN sent DROP NOT NULL", "column sent may be null",
+			"ALTER COLUMN sent SET NOT NULL"},
 		{"no key", wallet, "ALTER TABLE public.outbox DROP CONSTRAINT outbox_pkey", "column id is not unique", "ADD PRIMARY KEY (id)"},
-		{"an index that is half built", wallet, "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'public.idx_outbox_sent'::regclass", "no index on sent, id", "source migrate wallet"},
-		{"an index on other rows", wallet, "DROP INDEX public.idx_outbox_sent; CREATE INDEX ON public.outbox (id) WHERE sent", "no index on sent, id", "source migrate wallet"},
-		{"another dialect's table", wallet, "ALTER TABLE public.outbox RENAME COLUMN sent TO done", "no column sent, of type boolean", "name another dialect"},
+		{"an index that is half built", wallet, "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'public.idx_outbox_sent'::regclass",
+			"no index on sent, id", "source migrate wallet"},
+		{"an index on other rows", wallet, "DROP INDEX public.idx_outbox_sent; CREATE INDEX ON public.outbox (id) WHERE sent",
+			"no index on sent, id", "source migrate wallet"},
+		{"another dialect's table", wallet, "ALTER TABLE public.outbox RENAME COLUMN sent TO done", "no column sent, of type boolean",
+			"name another dialect"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,7 +121,8 @@ func TestIndexesThatServe(t *testing.T) {
 	t.Parallel()
 
 	const byCorrelation = "; CREATE INDEX ON public.outbox (correlation_id)"
-	const newOrders = "CREATE INDEX ON orders.outbox (created_at) WHERE status = 'NEW'; CREATE INDEX ON orders.outbox (aggregate_id, created_at)"
+	const newOrders = "CREATE INDEX ON orders.outbox (created_at) WHERE status = 'NEW'; CREATE INDEX ON orders.outbox (aggregate_id, " +
+		"created_at)"
 	tests := []struct {
 		name      string
 		service   func(*testing.T) service
@@ -213,7 +222,9 @@ func TestReadOnlyDatabase(t *testing.T) {
 func TestDatabaseOutOfReach(t *testing.T) {
 	t.Parallel()
 
-	config := relay.Source{Name: "orders", Dialect: relay.OrderService, Table: "orders.outbox", DatabaseURL: "postgres://u:verysecret@127.0.0.1:1/d"}
+	config := relay.Source{
+		Name: "orders", Dialect: relay.OrderService, Table: "orders.outbox", DatabaseURL: "postgres://u:verysecret@127.0.0.1:1/d",
+	}
 	table, err := dialects.Open(t.Context(), config)
 	require.NoError(t, err)
 	defer table.Close()

@@ -49,7 +49,8 @@ func TestOrdersRows(t *testing.T) {
 	require.Len(t, rows, 3)
 	for i, digits := range []string{"01", "02", "03"} {
 		require.Equal(t, relay.Row{
-			Key: id(digits), Cursor: rows[i].Cursor, EventType: "OrderCreated", AggregateType: "Order", AggregateID: id("99"), Payload: []byte(payloads[digits]),
+			Key: id(digits), Cursor: rows[i].Cursor, EventType: "OrderCreated", AggregateType: "Order", AggregateID: id("99"),
+			Payload:   []byte(payloads[digits]),
 			CreatedAt: rows[i].CreatedAt,
 		}, rows[i])
 		require.True(t, rows[i].CreatedAt.Equal(time.Date(2026, 11, 22, 10, 0, 0, (i+1)*10_000_000, time.UTC)), rows[i].CreatedAt)
@@ -81,7 +82,8 @@ func TestOrdersZone(t *testing.T) {
 			require.True(t, rows[2].CreatedAt.Equal(time.Date(2026, 11, 22, 11, 0, 0, 0, time.UTC)), rows[2].CreatedAt)
 
 			require.NoError(t, table.MarkSent(t.Context(), []string{id("01")}))
-			require.Equal(t, "true", s.text(t, "SELECT (now() - sent_at < '1 minute' AND sent_at <= clock_timestamp())::text FROM orders.outbox WHERE id = $1", id("01")))
+			require.Equal(t, "true",
+				s.text(t, "SELECT (now() - sent_at < '1 minute' AND sent_at <= clock_timestamp())::text FROM orders.outbox WHERE id = $1", id("01")))
 		})
 	}
 }
@@ -108,7 +110,10 @@ func TestOrdersInfiniteTime(t *testing.T) {
 func TestTimesOfRows(t *testing.T) {
 	t.Parallel()
 
-	unusable := []string{"-infinity", "4713-01-01 00:00:00 BC", "0001-01-01 00:00:00", "1970-01-01 00:00:00", "9999-12-31 23:59:59", "10000-01-01 00:00:00", "294276-12-31 23:59:59", "infinity"}
+	unusable := []string{
+		"-infinity", "4713-01-01 00:00:00 BC", "0001-01-01 00:00:00", "1970-01-01 00:00:00", "9999-12-31 23:59:59", "10000-01-01 00:00:00",
+		"294276-12-31 23:59:59", "infinity",
+	}
 	for _, columnType := range []string{"timestamp", "timestamptz"} {
 		for _, zone := range []string{"UTC", "Pacific/Kiritimati", "America/New_York"} {
 			t.Run(columnType+" "+zone, func(t *testing.T) {
@@ -155,7 +160,8 @@ func TestOrdersMarks(t *testing.T) {
 	s.exec(t, "UPDATE orders.outbox SET sent_at = '2020-11-22 10:00:05' WHERE status = 'SENT'")
 	table := s.table(t)
 	row := func(digits string) string {
-		return s.text(t, `SELECT concat_ws(' ', status, CASE WHEN sent_at > '2020-11-22 10:00:05' THEN 'now' ELSE sent_at::text END, error_message)
+		return s.text(t,
+			`SELECT concat_ws(' ', status, CASE WHEN sent_at > '2020-11-22 10:00:05' THEN 'now' ELSE sent_at::text END, error_message)
 			FROM orders.outbox WHERE id = $1`, id(digits))
 	}
 

@@ -23,8 +23,10 @@ func TestPagesAreReadByIndexes(t *testing.T) {
 		fill    string
 	}{
 		{relay.OrderService, dialecttest.Orders("outbox"), `INSERT INTO outbox (aggregate_type, event_type, payload, status, created_at)
-			SELECT 'Order', 'OrderCreated', '{}', 'NEW', now() + n * interval '1 ms' FROM generate_series(1, 20000) AS n; CREATE INDEX ON outbox (status, created_at)`},
-		{relay.WalletHub, dialecttest.Wallets("outbox"), `INSERT INTO outbox (event_type, payload) SELECT 'FundsAdded', '{}' FROM generate_series(1, 20000); CREATE INDEX ON outbox (sent, id)`},
+			SELECT 'Order', 'OrderCreated', '{}', 'NEW', now() + n * interval '1 ms' FROM generate_series(1, 20000) AS n; CREATE INDEX
+			       ON outbox (status, created_at)`},
+		{relay.WalletHub, dialecttest.Wallets("outbox"),
+			`INSERT INTO outbox (event_type, payload) SELECT 'FundsAdded', '{}' FROM generate_series(1, 20000); CREATE INDEX ON outbox (sent, id)`},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.dialect), func(t *testing.T) {
@@ -70,13 +72,15 @@ func TestPagesAreReadByIndexes(t *testing.T) {
 func TestPagesAreNotCompiled(t *testing.T) {
 	t.Parallel()
 
-	table, err := Open(t.Context(), relay.Source{Name: "a", Dialect: relay.OrderService, Table: "public.outbox", DatabaseURL: postgrestest.URL(t)})
+	table, err := Open(t.Context(),
+		relay.Source{Name: "a", Dialect: relay.OrderService, Table: "public.outbox", DatabaseURL: postgrestest.URL(t)})
 	require.NoError(t, err)
 	t.Cleanup(table.Close)
 	_, err = table.pool.Exec(t.Context(), dialecttest.Orders("outbox"))
 	require.NoError(t, err)
 
-	rows, _ := table.pool.Query(t.Context(), "EXPLAIN ANALYZE "+table.sql(table.dialect.pending), append(table.cursor(""), 500)...) // CollectRows returns its error
+	// CollectRows returns its error
+	rows, _ := table.pool.Query(t.Context(), "EXPLAIN ANALYZE "+table.sql(table.dialect.pending), append(table.cursor(""), 500)...)
 	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	require.NotContains(t, strings.Join(plan, "\n"), "JIT")

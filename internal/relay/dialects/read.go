@@ -76,6 +76,7 @@ func (t *Table) State(ctx context.Context, failed []string) (notification.Outbox
 		args = append(args, append([]string{}, failed...)) // no keys are not NULL
 	}
 	var state notification.OutboxState
-	err := t.pool.QueryRow(ctx, t.sql(fmt.Sprintf(stateQuery, t.dialect.state)), args...).Scan(&state.Pending, &state.Failed, &state.OldestPending)
+	err := t.pool.QueryRow(ctx, t.sql(fmt.Sprintf(stateQuery, t.dialect.state)), args...).Scan(&state.Pending, &state.Failed,
+		&state.OldestPending)
 	return state, t.wrap(err, "count the rows of")
 }

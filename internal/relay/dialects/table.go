@@ -56,7 +56,9 @@ func Open(ctx context.Context, source relay.Source) (*Table, error) {
 func open(ctx context.Context, source relay.Source, dialect dialect) (*Table, error) {
 	config, err := pgxpool.ParseConfig(source.DatabaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("source %s: its database URL is malformed: correct DATABASE_URL, or the variable that database_url_env names", source.Name) // the cause quotes the URL
+		// the cause quotes the URL
+		return nil,
+			fmt.Errorf("source %s: its database URL is malformed: correct DATABASE_URL, or the variable that database_url_env names", source.Name)
 	}
 	if !strings.Contains(source.DatabaseURL, "pool_max_conns") {
 		config.MaxConns = defaultMaxConns

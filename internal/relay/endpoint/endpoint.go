@@ -114,7 +114,8 @@ func verdictOf(status int) (verdict relay.Verdict, judged bool) {
 	switch {
 	case status < 300, status >= 500, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
 		return "", false
-	case status < 400, status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound, status == http.StatusMethodNotAllowed, status == http.StatusGone:
+	case status < 400, status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound,
+		status == http.StatusMethodNotAllowed, status == http.StatusGone:
 		return relay.RestTopic, true
 	default:
 		return relay.RetryRecord, true

@@ -48,7 +48,9 @@ func newEndpoint(t *testing.T, url string) *endpoint.Endpoint {
 
 // record returns a record whose event id is its body.
 func record(key, body string) relay.Record {
-	r := relay.Record{Topic: "webhook", Value: []byte(body), Headers: []relay.Header{{Name: "event_type", Value: "x"}, {Name: "event_id", Value: body}}}
+	r := relay.Record{
+		Topic: "webhook", Value: []byte(body), Headers: []relay.Header{{Name: "event_type", Value: "x"}, {Name: "event_id", Value: body}},
+	}
 	if key != "" {
 		r.Key = []byte(key)
 	}
@@ -70,7 +72,8 @@ func TestProduceSigned(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 
-	require.Equal(t, []error{nil, nil}, newEndpoint(t, server.URL+"/hook/").ProduceAll(t.Context(), []relay.Record{record("a", "1"), record("", "2")}))
+	require.Equal(t, []error{nil, nil},
+		newEndpoint(t, server.URL+"/hook/").ProduceAll(t.Context(), []relay.Record{record("a", "1"), record("", "2")}))
 }
 
 // Records of a key keep their order. A refused record holds only the later records of its key.

@@ -70,24 +70,27 @@ func TestProduceAll(t *testing.T) {
 func TestProduceAllAroundARefusedRecord(t *testing.T) {
 	t.Parallel()
 
-	for name, bytes := range map[string]int{"too large for the topic": 4000, "too large for a batch with others": 950_000, "too large for the client": 2_000_000} {
-		eachBroker(t, "/"+name, map[string]string{"max.message.bytes": "2000"}, func(t *testing.T, producer *kafka.Producer, broker, topic string) {
-			for round := range 2 { // first to an unknown topic, then to a known one
-				records := numbered(topic, secretKey, "b", secretKey, secretKey, "b", "", secretKey, "c")
-				records[2].Value = noise(bytes)
-				errs := producer.ProduceAll(within(t, patience), records)
+	for name, bytes := range map[string]int{
+		"too large for the topic": 4000, "too large for a batch with others": 950_000, "too large for the client": 2_000_000,
+	} {
+		eachBroker(t, "/"+name, map[string]string{"max.message.bytes": "2000"},
+			func(t *testing.T, producer *kafka.Producer, broker, topic string) {
+				for round := range 2 { // first to an unknown topic, then to a known one
+					records := numbered(topic, secretKey, "b", secretKey, secretKey, "b", "", secretKey, "c")
+					records[2].Value = noise(bytes)
+					errs := producer.ProduceAll(within(t, patience), records)
 
-				requireRefused(t, errs[2], relay.RefusedError{Topic: topic, Code: "MESSAGE_TOO_LARGE", Verdict: relay.FailRecord})
-				require.ErrorIs(t, errs[3], relay.ErrKeyHeld)
-				require.ErrorIs(t, errs[6], relay.ErrKeyHeld)
-				for _, n := range []int{0, 1, 4, 5, 7} {
-					require.NoError(t, errs[n], n)
+					requireRefused(t, errs[2], relay.RefusedError{Topic: topic, Code: "MESSAGE_TOO_LARGE", Verdict: relay.FailRecord})
+					require.ErrorIs(t, errs[3], relay.ErrKeyHeld)
+					require.ErrorIs(t, errs[6], relay.ErrKeyHeld)
+					for _, n := range []int{0, 1, 4, 5, 7} {
+						require.NoError(t, errs[n], n)
+					}
+					values := arrived(t, broker, topic, 5*(round+1))
+					require.ElementsMatch(t, []string{"0", "1", "4", "5", "7"}, values[5*round:])
+					require.Less(t, slices.Index(values, "1"), slices.Index(values, "4"))
 				}
-				values := arrived(t, broker, topic, 5*(round+1))
-				require.ElementsMatch(t, []string{"0", "1", "4", "5", "7"}, values[5*round:])
-				require.Less(t, slices.Index(values, "1"), slices.Index(values, "4"))
-			}
-		})
+			})
 	}
 }
 

@@ -39,7 +39,9 @@ func brokers(t *testing.T) map[string]string {
 }
 
 // eachBroker runs a test at each broker, with a new topic that has these settings.
-func eachBroker(t *testing.T, name string, settings map[string]string, test func(t *testing.T, producer *kafka.Producer, broker, topic string)) {
+func eachBroker(
+	t *testing.T, name string, settings map[string]string, test func(t *testing.T, producer *kafka.Producer, broker, topic string),
+) {
 	t.Helper()
 	for where, broker := range brokers(t) {
 		t.Run(where+name, func(t *testing.T) {
@@ -151,10 +153,18 @@ func TestNotAuthorised(t *testing.T) {
 	const mechanism, password = "SCRAM-SHA-256", "hunter2"
 	cluster := kafkatest.NewCluster(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.SeedTopics(1, "orders", "wallet"),
 		kfake.User(mechanism, "herald", password,
-			kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "orders", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationWrite, Allow: true},
-			kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "wallet", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationDescribe, Allow: true}))
-	producer := newProducer(t, kafka.Settings{Brokers: []string{cluster.Address}, Mechanism: mechanism, Username: "herald", Password: password})
+			kfake.ACL{
+				Resource: kmsg.ACLResourceTypeTopic, Name: "orders", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationWrite,
+				Allow: true,
+			},
+			kfake.ACL{
+				Resource: kmsg.ACLResourceTypeTopic, Name: "wallet", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationDescribe,
+				Allow: true,
+			}))
+	producer := newProducer(t,
+		kafka.Settings{Brokers: []string{cluster.Address}, Mechanism: mechanism, Username: "herald", Password: password})
 
 	require.NoError(t, produce(producer, within(t, patience), relay.Record{Topic: "orders"}))
-	requireRefused(t, produce(producer, within(t, patience), relay.Record{Topic: "wallet"}), relay.RefusedError{Topic: "wallet", Code: "TOPIC_AUTHORIZATION_FAILED", Verdict: relay.RestTopic})
+	requireRefused(t, produce(producer, within(t, patience), relay.Record{Topic: "wallet"}),
+		relay.RefusedError{Topic: "wallet", Code: "TOPIC_AUTHORIZATION_FAILED", Verdict: relay.RestTopic})
 }

@@ -66,7 +66,8 @@ func TestUntrustedBroker(t *testing.T) {
 	_, port, err := net.SplitHostPort(cluster.Address)
 	require.NoError(t, err)
 	for why, s := range map[string]kafka.Settings{
-		"not trusted":                     {Brokers: []string{net.JoinHostPort("localhost", port)}, TLS: true}, // a name that is not in the certificate
+		// a name that is not in the certificate
+		"not trusted":                     {Brokers: []string{net.JoinHostPort("localhost", port)}, TLS: true},
 		"the broker ended the connection": {Brokers: []string{cluster.Address}},
 	} {
 		requireUnavailable(t, newProducer(t, s).Ready(within(t, patience)), why)

@@ -37,7 +37,9 @@ func (a Access) Check(addr string) error {
 	case (a.UserHeader == "") != (a.Origin == ""):
 		return errors.New("CONSOLE_USER_HEADER and CONSOLE_ORIGIN need each other: set both")
 	case a.UserHeader == "" && !isLoopback(host):
-		return fmt.Errorf("%s is not a loopback address, so anybody could use the console: set CONSOLE_USER_HEADER to the header in which your proxy names the signed-in person, and CONSOLE_ORIGIN to the console's public address", host)
+		return fmt.Errorf("%s is not a loopback address, so anybody could use the console: set CONSOLE_USER_HEADER to the header in which your "+
+			"proxy names the signed-in person, and CONSOLE_ORIGIN to the console's public address",
+			host)
 	}
 	return nil
 }

@@ -36,9 +36,11 @@ func TestAccessCheck(t *testing.T) {
 		{name: "no port", addr: "127.0.0.1", wrong: "--addr must be a host and a port"},
 		{name: "header alone", addr: ":8083", access: console.Access{UserHeader: "X-User"}, wrong: "set both"},
 		{name: "origin alone", addr: "127.0.0.1:8083", access: console.Access{Origin: "https://herald.example"}, wrong: "set both"},
-		{name: "origin with a path", addr: ":8083", access: console.Access{UserHeader: "X-User", Origin: "https://herald.example/"}, wrong: "must be a scheme and a host"},
+		{name: "origin with a path", addr: ":8083", access: console.Access{UserHeader: "X-User", Origin: "https://herald.example/"},
+			wrong: "must be a scheme and a host"},
 		{name: "Web UI", addr: "127.0.0.1:8083", access: console.Access{WebUI: "http://localhost:8233"}},
-		{name: "any page", addr: "127.0.0.1:8083", access: console.Access{WebUI: "*"}, wrong: "CONSOLE_WEB_UI_ORIGIN must be a scheme and a host"},
+		{name: "any page", addr: "127.0.0.1:8083", access: console.Access{WebUI: "*"},
+			wrong: "CONSOLE_WEB_UI_ORIGIN must be a scheme and a host"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -72,24 +74,37 @@ func TestAccess(t *testing.T) {
 	}{
 		{"loopback", page, loopback, http.MethodGet, "127.0.0.1:8083", nil, http.StatusOK, ""},
 		{"a name bound to the address", page, loopback, http.MethodGet, "evil.example:8083", nil, http.StatusForbidden, ""},
-		{"form of the console", page, loopback, http.MethodPost, "localhost:8083", map[string]string{"Origin": "http://localhost:8083"}, http.StatusOK, ""},
-		{"form of another page", page, loopback, http.MethodPost, "localhost:8083", map[string]string{"Origin": "http://evil.example"}, http.StatusForbidden, ""},
-		{"form of another site", page, loopback, http.MethodPost, "localhost:8083", map[string]string{"Sec-Fetch-Site": "cross-site"}, http.StatusForbidden, ""},
+		{"form of the console", page, loopback, http.MethodPost, "localhost:8083", map[string]string{"Origin": "http://localhost:8083"},
+			http.StatusOK, ""},
+		{"form of another page", page, loopback, http.MethodPost, "localhost:8083", map[string]string{"Origin": "http://evil.example"},
+			http.StatusForbidden, ""},
+		{"form of another site", page, loopback, http.MethodPost, "localhost:8083", map[string]string{"Sec-Fetch-Site": "cross-site"},
+			http.StatusForbidden, ""},
 		{"form of the Web UI", page, loopback, http.MethodPost, "localhost:8083", map[string]string{"Origin": webUI}, http.StatusForbidden, ""},
 		{"behind a proxy", page, proxied, http.MethodGet, "10.0.0.1", map[string]string{"X-User": "ada"}, http.StatusOK, ""},
 		{"nobody", page, proxied, http.MethodGet, "10.0.0.1", nil, http.StatusForbidden, ""},
-		{"a name that cannot be printed", page, proxied, http.MethodGet, "10.0.0.1", map[string]string{"X-User": "a\tb"}, http.StatusForbidden, ""},
-		{"form of the public address", page, proxied, http.MethodPost, "10.0.0.1", map[string]string{"X-User": "ada", "Origin": "https://herald.example"}, http.StatusOK, ""},
-		{"form of another address", page, proxied, http.MethodPost, "10.0.0.1", map[string]string{"X-User": "ada", "Origin": "https://evil.example"}, http.StatusForbidden, ""},
+		{"a name that cannot be printed", page, proxied, http.MethodGet, "10.0.0.1", map[string]string{"X-User": "a\tb"}, http.StatusForbidden,
+			""},
+		{"form of the public address", page, proxied, http.MethodPost, "10.0.0.1",
+			map[string]string{"X-User": "ada", "Origin": "https://herald.example"}, http.StatusOK, ""},
+		{"form of another address", page, proxied, http.MethodPost, "10.0.0.1",
+			map[string]string{"X-User": "ada", "Origin": "https://evil.example"}, http.StatusForbidden, ""},
 		{"CLI", decode, loopback, http.MethodPost, "127.0.0.1:8083", nil, http.StatusOK, ""},
-		{"Web UI", decode, loopback, http.MethodPost, "127.0.0.1:8083", map[string]string{"Origin": webUI, "Sec-Fetch-Site": "cross-site"}, http.StatusOK, webUI},
-		{"Web UI that is not set", decode, console.Access{Actor: "ada"}, http.MethodPost, "127.0.0.1:8083", map[string]string{"Origin": webUI}, http.StatusForbidden, ""},
-		{"payloads for another page", decode, loopback, http.MethodPost, "127.0.0.1:8083", map[string]string{"Origin": "http://evil.example"}, http.StatusForbidden, ""},
+		{"Web UI", decode, loopback, http.MethodPost, "127.0.0.1:8083", map[string]string{"Origin": webUI, "Sec-Fetch-Site": "cross-site"},
+			http.StatusOK, webUI},
+		{"Web UI that is not set", decode, console.Access{Actor: "ada"}, http.MethodPost, "127.0.0.1:8083", map[string]string{"Origin": webUI},
+			http.StatusForbidden, ""},
+		{"payloads for another page", decode, loopback, http.MethodPost, "127.0.0.1:8083", map[string]string{"Origin": "http://evil.example"},
+			http.StatusForbidden, ""},
 		{"payloads for a name bound to the address", decode, loopback, http.MethodPost, "evil.example:8083", nil, http.StatusForbidden, ""},
-		{"Web UI behind a proxy", decode, proxied, http.MethodPost, "10.0.0.1", map[string]string{"X-User": "ada", "Origin": webUI}, http.StatusOK, webUI},
-		{"payloads for nobody", decode, proxied, http.MethodPost, "10.0.0.1", map[string]string{"Authorization": "Bearer x"}, http.StatusForbidden, ""},
-		{"preflight of the Web UI", decode, proxied, http.MethodOptions, "10.0.0.1", map[string]string{"Origin": webUI}, http.StatusNoContent, webUI},
-		{"preflight of another page", decode, proxied, http.MethodOptions, "10.0.0.1", map[string]string{"Origin": "http://evil.example"}, http.StatusNoContent, ""},
+		{"Web UI behind a proxy", decode, proxied, http.MethodPost, "10.0.0.1", map[string]string{"X-User": "ada", "Origin": webUI},
+			http.StatusOK, webUI},
+		{"payloads for nobody", decode, proxied, http.MethodPost, "10.0.0.1", map[string]string{"Authorization": "Bearer x"},
+			http.StatusForbidden, ""},
+		{"preflight of the Web UI", decode, proxied, http.MethodOptions, "10.0.0.1", map[string]string{"Origin": webUI}, http.StatusNoContent,
+			webUI},
+		{"preflight of another page", decode, proxied, http.MethodOptions, "10.0.0.1", map[string]string{"Origin": "http://evil.example"},
+			http.StatusNoContent, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,7 +119,8 @@ func TestAccess(t *testing.T) {
 			got := ask(tt.access, keys, request)
 			require.Equal(t, tt.want, got.Code, got.Body.String())
 			require.Equal(t, tt.allowed, got.Header().Get("Access-Control-Allow-Origin"))
-			require.Equal(t, tt.want == http.StatusOK && tt.path == decode, strings.Contains(got.Body.String(), "ImV2dC0xIg=="), "the payload in base64")
+			require.Equal(t, tt.want == http.StatusOK && tt.path == decode, strings.Contains(got.Body.String(), "ImV2dC0xIg=="),
+				"the payload in base64")
 		})
 	}
 }

@@ -39,7 +39,9 @@ const (
 )
 
 // drawn lists the statuses from the bottom of a column to its top.
-var drawn = []notification.Status{notification.Delivered, notification.Sent, notification.Pending, notification.Cancelled, notification.Failed}
+var drawn = []notification.Status{
+	notification.Delivered, notification.Sent, notification.Pending, notification.Cancelled, notification.Failed,
+}
 
 // drawCharts draws one chart for each channel with deliveries.
 func drawCharts(counts []report.PeriodCount, start time.Time, s span) []chart {
@@ -92,7 +94,8 @@ func stack(since time.Time, byStatus map[notification.Status]int, x, width, peak
 		}
 		height := max(1, count*(chartHeight-len(drawn))/peak)
 		floor -= height
-		parts = append(parts, part{Since: since, Status: status, Count: count, X: x, Y: floor, W: width, H: height, Class: strings.ToLower(string(status))})
+		parts = append(parts,
+			part{Since: since, Status: status, Count: count, X: x, Y: floor, W: width, H: height, Class: strings.ToLower(string(status))})
 	}
 	return parts
 }

@@ -33,28 +33,42 @@ func TestPagesShowHostileValues(t *testing.T) {
 	at := time.Now()
 	postgrestest.Add(t, d.store.Pool,
 		postgrestest.Recipient{UserID: hostile, Email: address, Timezone: hostile, Locale: hostile},
-		postgrestest.Event{ID: hostile, Type: hostile, AggregateType: hostile, AggregateID: hostile, CorrelationID: hostile, Payload: `{"name": "a private text"}`, Status: notification.OutboxFailed},
+		postgrestest.Event{
+			ID: hostile, Type: hostile, AggregateType: hostile, AggregateID: hostile, CorrelationID: hostile, Payload: `{"name": "a private text"}`,
+			Status: notification.OutboxFailed,
+		},
 		postgrestest.Route{EventType: hostile},
-		postgrestest.Delivery{ID: "d1", EventID: hostile, EventType: hostile, UserID: hostile, Title: text, Body: text, Address: address, Status: notification.Failed, LastError: hostile})
+		postgrestest.Delivery{
+			ID: "d1", EventID: hostile, EventType: hostile, UserID: hostile, Title: text, Body: text, Address: address, Status: notification.Failed,
+			LastError: hostile,
+		})
 	for _, sql := range []string{
 		`UPDATE event_outbox SET error_message = $1`,
 		`INSERT INTO processed_event (event_id, status, outcome, problem) VALUES ($1, 'PROCESSING', 'AWAITING_APPROVAL', $1)`,
 		`INSERT INTO event_approval (event_id) VALUES ($1)`,
-		`INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ($1, 'CUSTOMER', $1, '{"EMAIL": "SELECTED", "SMS": "NO_ADDRESS"}')`,
-		`INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, took, outcome, detail) VALUES ('d1', 1, now(), now(), '1 second', 'REFUSED', $1)`,
-		`INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail) VALUES ('sendgrid', '1', 'd1', now(), 'bounce', $1)`,
+		`INSERT INTO notification_decision (event_id, user_type, user_id, channels)
+			VALUES ($1, 'CUSTOMER', $1, '{"EMAIL": "SELECTED", "SMS": "NO_ADDRESS"}')`,
+		`INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, took, outcome, detail)
+			VALUES ('d1', 1, now(), now(), '1 second', 'REFUSED', $1)`,
+		`INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail)
+			VALUES ('sendgrid', '1', 'd1', now(), 'bounce', $1)`,
 		`INSERT INTO operator_action (actor, command, target, detail) VALUES ($1, $1, 'd1', $1)`,
-		`INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled, changed_by) VALUES ('CUSTOMER', $1, $1, 'EMAIL', false, $1)`,
+		`INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled, changed_by)
+			VALUES ('CUSTOMER', $1, $1, 'EMAIL', false, $1)`,
 	} {
 		postgrestest.Exec(t, d.store, sql, hostile)
 	}
-	postgrestest.Exec(t, d.store, `INSERT INTO recipient_suppression (channel, address_hash, reason, detail) VALUES ('EMAIL', $1, 'BOUNCE', $2)`, hashOf(address), hostile)
-	postgrestest.Exec(t, d.store, `INSERT INTO delivery_count (since, channel, status, count) VALUES ($1, 'EMAIL', 'FAILED', 3)`, at.Truncate(10*time.Minute))
+	postgrestest.Exec(t, d.store,
+		`INSERT INTO recipient_suppression (channel, address_hash, reason, detail) VALUES ('EMAIL', $1, 'BOUNCE', $2)`, hashOf(address), hostile)
+	postgrestest.Exec(t, d.store, `INSERT INTO delivery_count (since, channel, status, count) VALUES ($1, 'EMAIL', 'FAILED', 3)`,
+		at.Truncate(10*time.Minute))
 
 	id := url.QueryEscape(hostile)
 	for _, path := range []string{
-		"/", "/?span=week", "/events", "/events?type=" + id + "&aggregate=" + id + "%2F" + id + "&correlation=" + id, "/event?id=" + id, "/simulation?id=" + id, "/deliveries?event=" + id, "/delivery?id=d1",
-		"/why?event=" + id + "&recipient=CUSTOMER%2F" + id + "&channel=SMS", "/recipient?type=CUSTOMER&id=" + id, "/templates?event=" + id, "/audit?actor=" + id,
+		"/", "/?span=week", "/events", "/events?type=" + id + "&aggregate=" + id + "%2F" + id + "&correlation=" + id, "/event?id=" + id,
+		"/simulation?id=" + id, "/deliveries?event=" + id, "/delivery?id=d1",
+		"/why?event=" + id + "&recipient=CUSTOMER%2F" + id + "&channel=SMS", "/recipient?type=CUSTOMER&id=" + id, "/templates?event=" + id,
+		"/audit?actor=" + id,
 	} {
 		status, page := d.get(path)
 		require.Equal(t, http.StatusOK, status, "%s: %s", path, page)
@@ -75,7 +89,10 @@ func TestPagesShowHostileValues(t *testing.T) {
 		require.Equal(t, http.StatusOK, status, "%s: %s", path, page)
 		requireSafe(t, path, page, address)
 	}
-	for _, path := range []string{"/event?id=none" + id, "/delivery?id=" + id, "/recipient?type=" + id + "&id=1", "/deliveries?channel=" + id, "/deliveries?before=" + id, "/nowhere/" + id} {
+	for _, path := range []string{
+		"/event?id=none" + id, "/delivery?id=" + id, "/recipient?type=" + id + "&id=1", "/deliveries?channel=" + id, "/deliveries?before=" + id,
+		"/nowhere/" + id,
+	} {
 		status, page := d.get(path)
 		require.Contains(t, []int{http.StatusBadRequest, http.StatusNotFound}, status, "%s: %s", path, page)
 		requireSafe(t, path, page)
@@ -97,7 +114,8 @@ func TestSearch(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	postgrestest.Add(t, d.store.Pool, postgrestest.Recipient{UserID: "7"}, postgrestest.Event{ID: "evt/1", CorrelationID: "c 1"}, postgrestest.Delivery{ID: "evt-1-customer7-EMAIL"})
+	postgrestest.Add(t, d.store.Pool, postgrestest.Recipient{UserID: "7"}, postgrestest.Event{ID: "evt/1", CorrelationID: "c 1"},
+		postgrestest.Delivery{ID: "evt-1-customer7-EMAIL"})
 	tests := map[string]string{
 		"CUSTOMER/7":             "/recipient?id=7&type=CUSTOMER",
 		" evt-1-customer7-EMAIL": "/delivery?id=evt-1-customer7-EMAIL",
@@ -130,13 +148,22 @@ func TestListsShowEachRowOnce(t *testing.T) {
 	const rows = 120
 	for _, sql := range []string{
 		`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '7')`,
-		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, created_at) SELECT 'row-' || n, 'T', 'CUSTOMER', CASE n WHEN 1 THEN '8' ELSE '7' END, '{}', '2026-01-01' FROM generate_series(1, $1::int) n`,
-		`INSERT INTO processed_event (event_id, status, outcome, updated_at) SELECT 'row-' || n, 'FAILED', 'NO_ROUTING', '2026-01-01' FROM generate_series(1, $1::int) n`,
-		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body) SELECT 'row-' || n, 'T', 'CUSTOMER', '7', 'EMAIL', 'row-' || n, '', '' FROM generate_series(1, $1::int) n`,
-		`INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body) OVERRIDING SYSTEM VALUE VALUES (500, 'late', 'T', 'CUSTOMER', '7', 'SMS', 'late', '', '')`,
-		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at) SELECT 'news', 'T', 'CUSTOMER', n::text, CASE WHEN n <= 20 THEN 'SMS' ELSE 'EMAIL' END, 'news-' || n, '', '', 'SENT', now() FROM generate_series(1, $1::int) n`,
-		`INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels) SELECT 'row-' || n, 'CUSTOMER', '7', '2026-01-01', '{"EMAIL": "SELECTED", "SMS": "NO_ADDRESS"}' FROM generate_series(1, $1::int) n`,
-		`INSERT INTO preference_change (user_type, user_id, setting, channel, old_value, new_value, changed_by, at) SELECT 'CUSTOMER', '7', 'ENABLED', 'SMS', 'true', 'false', 'change-' || n, '2026-01-01'::timestamptz + (n - 60) * interval '1 second' FROM generate_series(1, $1::int) n`,
+		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, created_at) SELECT 'row-' || n, 'T', 'CUSTOMER',
+			CASE n WHEN 1 THEN '8' ELSE '7' END, '{}', '2026-01-01' FROM generate_series(1, $1::int) n`,
+		`INSERT INTO processed_event (event_id, status, outcome, updated_at) SELECT 'row-' || n, 'FAILED', 'NO_ROUTING', '2026-01-01'
+			FROM generate_series(1, $1::int) n`,
+		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body) SELECT 'row-' || n, 'T',
+			'CUSTOMER', '7', 'EMAIL', 'row-' || n, '', '' FROM generate_series(1, $1::int) n`,
+		`INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body) OVERRIDING SYSTEM VALUE
+			VALUES (500, 'late', 'T', 'CUSTOMER', '7', 'SMS', 'late', '', '')`,
+		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at) SELECT 'news',
+			'T', 'CUSTOMER', n::text, CASE WHEN n <= 20 THEN 'SMS' ELSE 'EMAIL' END, 'news-' || n, '', '', 'SENT', now()
+			       FROM generate_series(1, $1::int) n`,
+		`INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels) SELECT 'row-' || n, 'CUSTOMER', '7', '2026-01-01',
+			'{"EMAIL": "SELECTED", "SMS": "NO_ADDRESS"}' FROM generate_series(1, $1::int) n`,
+		`INSERT INTO preference_change (user_type, user_id, setting, channel, old_value, new_value, changed_by, at) SELECT 'CUSTOMER', '7',
+			'ENABLED', 'SMS', 'true', 'false', 'change-' || n, '2026-01-01'::timestamptz + (n - 60) * interval '1 second'
+			       FROM generate_series(1, $1::int) n`,
 		`INSERT INTO operator_action (actor, command, target) SELECT 'ada', 'retry', 'row-' || n FROM generate_series(1, $1::int) n`,
 	} {
 		if strings.Contains(sql, "$1") {
@@ -157,7 +184,8 @@ func TestListsShowEachRowOnce(t *testing.T) {
 		{"/events?outcome=NO_ROUTING", regexp.MustCompile(`<td data-label="Event"><a href="/event\?id=(row-\d+)"`), rows},
 		{"/deliveries?status=PENDING&channel=EMAIL", regexp.MustCompile(`<td data-label="Delivery"><a href="/delivery\?id=(row-\d+)"`), rows},
 		{"/deliveries?event=news", regexp.MustCompile(`<td data-label="Delivery"><a href="/delivery\?id=(news-\d+)"`), rows},
-		{"/deliveries?event=news&status=SENT&channel=SMS", regexp.MustCompile(`<td data-label="Delivery"><a href="/delivery\?id=(news-\d+)"`), 20},
+		{"/deliveries?event=news&status=SENT&channel=SMS", regexp.MustCompile(`<td data-label="Delivery"><a href="/delivery\?id=(news-\d+)"`),
+			20},
 		{"/deliveries?event=row-1&status=PENDING", regexp.MustCompile(`<td data-label="Delivery"><a href="/delivery\?id=(row-\d+)"`), 1},
 		{"/audit?actor=ada", regexp.MustCompile(`<a href="/audit\?target=(row-\d+)"`), rows},
 		{"/recipient?type=CUSTOMER&id=7&channel=sms", regexp.MustCompile(`href="/why\?event=(row-\d+)`), rows},
@@ -197,7 +225,9 @@ func TestOverviewCountsDeliveries(t *testing.T) {
 		notification.Email: {notification.Sent, notification.Sent, notification.Failed}, notification.SMS: {notification.Delivered},
 	} {
 		for i, status := range statuses {
-			postgrestest.Add(t, d.store.Pool, postgrestest.Delivery{ID: fmt.Sprint(channel, i), EventID: fmt.Sprint(channel, i), Channel: channel, Status: status, LastError: "refused"})
+			postgrestest.Add(t, d.store.Pool, postgrestest.Delivery{
+				ID: fmt.Sprint(channel, i), EventID: fmt.Sprint(channel, i), Channel: channel, Status: status, LastError: "refused",
+			})
 		}
 	}
 	for i := range 3 { // counting again changes nothing
@@ -226,7 +256,8 @@ func TestOverviewLeavesManyDeliveriesToTheSweep(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	postgrestest.Exec(t, d.store, `INSERT INTO delivery_count (since, channel, status, count) VALUES (date_bin('10 minutes', now(), 'epoch'), 'EMAIL', 'FAILED', 7)`)
+	postgrestest.Exec(t, d.store,
+		`INSERT INTO delivery_count (since, channel, status, count) VALUES (date_bin('10 minutes', now(), 'epoch'), 'EMAIL', 'FAILED', 7)`)
 	const write = `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
 		SELECT 'many', 'T', 'CUSTOMER', n::text, 'SMS', 'many-' || n, '', '' FROM generate_series($1::int, $2::int) n`
@@ -279,7 +310,8 @@ func TestOverviewWithDeadOutbox(t *testing.T) {
 	d := newDesk(t)
 	d.console.Sources = []relay.Source{
 		{Name: notification.HeraldSource},
-		{Name: "wallet", Dialect: relay.WalletHub, DatabaseURL: "postgres://herald@" + silent.Addr().String() + "/wallet?sslmode=disable", Table: "outbox"},
+		{Name: "wallet", Dialect: relay.WalletHub, DatabaseURL: "postgres://herald@" + silent.Addr().String() + "/wallet?sslmode=disable",
+			Table: "outbox"},
 	}
 	status, page := d.get("/")
 	require.Equal(t, http.StatusOK, status)

@@ -70,7 +70,8 @@ func (c *Console) why(ctx context.Context, r *http.Request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	why, err := c.Explain.Why(ctx, report.DecisionKey{EventID: query.Get("event"), UserType: who.UserType, UserID: who.UserID, Channel: channel})
+	why, err := c.Explain.Why(ctx,
+		report.DecisionKey{EventID: query.Get("event"), UserType: who.UserType, UserID: who.UserID, Channel: channel})
 	if err != nil {
 		return page{}, err
 	}

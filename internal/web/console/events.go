@@ -23,9 +23,10 @@ type eventList struct {
 func (c *Console) events(ctx context.Context, r *http.Request) (page, error) {
 	query := r.URL.Query()
 	data := eventList{
-		Status: query.Get("status"), Outcome: query.Get("outcome"), Type: query.Get("type"), Aggregate: query.Get("aggregate"), Correlation: query.Get("correlation"),
-		Statuses: []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed},
-		Outcomes: notification.EventOutcomes(),
+		Status: query.Get("status"), Outcome: query.Get("outcome"), Type: query.Get("type"), Aggregate: query.Get("aggregate"),
+		Correlation: query.Get("correlation"),
+		Statuses:    []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed},
+		Outcomes:    notification.EventOutcomes(),
 	}
 	filter := list.EventFilter{
 		Status: notification.OutboxStatus(data.Status), Outcome: notification.EventOutcome(data.Outcome), Type: data.Type,

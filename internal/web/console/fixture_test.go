@@ -46,7 +46,9 @@ func newDesk(t *testing.T) *desk {
 		Providers: func(context.Context) ([]operate.ProviderView, error) { return nil, nil },
 		Pollers:   func(ctx context.Context) (operate.Pollers, error) { return d.pollers(ctx) },
 		Check: func(context.Context) check.Result {
-			return check.Result{Checked: []string{"rules"}, Mistakes: []check.Mistake{{Place: "notification_template", Problem: hostile, Remedy: hostile}}}
+			return check.Result{
+				Checked: []string{"rules"}, Mistakes: []check.Mistake{{Place: "notification_template", Problem: hostile, Remedy: hostile}},
+			}
 		},
 		Access: console.Access{Actor: "ada"}, Key: []byte("key"), Logger: slog.New(slog.DiscardHandler),
 	})

@@ -162,7 +162,8 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var refused *refusal
 	var advised *advice.Error
 	var unknownType *notification.UnknownUserTypeError
-	status, shown := http.StatusServiceUnavailable, problem{"The database or Temporal does not answer in time.", "Load the page again. `starter status` shows more."}
+	status, shown := http.StatusServiceUnavailable,
+		problem{"The database or Temporal does not answer in time.", "Load the page again. `starter status` shows more."}
 	switch {
 	case errors.As(err, &refused):
 		status, shown = refused.status, problem{Text: refused.text}
@@ -209,7 +210,8 @@ func older(r *http.Request, through string) string {
 func recipientOf(text string) (notification.RecipientKey, error) {
 	userType, id, found := strings.Cut(strings.TrimSpace(text), "/")
 	if !found || userType == "" || id == "" {
-		return notification.RecipientKey{}, &refusal{http.StatusBadRequest, fmt.Sprintf("%q is no recipient. Write the type and the id, such as CUSTOMER/7.", text)}
+		return notification.RecipientKey{},
+			&refusal{http.StatusBadRequest, fmt.Sprintf("%q is no recipient. Write the type and the id, such as CUSTOMER/7.", text)}
 	}
 	return notification.RecipientKey{UserType: notification.UserType(userType), UserID: id}, nil
 }

@@ -23,7 +23,10 @@ type templatePage struct {
 }
 
 func (c *Console) templates(_ context.Context, r *http.Request) (page, error) {
-	data := templatePage{Event: r.URL.Query().Get("event"), Recipient: r.URL.Query().Get("recipient"), Channel: r.URL.Query().Get("channel"), Channels: notification.Channels()}
+	data := templatePage{
+		Event: r.URL.Query().Get("event"), Recipient: r.URL.Query().Get("recipient"), Channel: r.URL.Query().Get("channel"),
+		Channels: notification.Channels(),
+	}
 	return page{name: "templates", title: "Templates", data: data}, nil
 }
 
@@ -31,8 +34,9 @@ func (c *Console) templates(_ context.Context, r *http.Request) (page, error) {
 func (c *Console) preview(ctx context.Context, r *http.Request) (page, error) {
 	form := r.PostForm
 	data := templatePage{
-		Event: form.Get("event"), Type: form.Get("type"), Payload: form.Get("payload"), Recipient: form.Get("recipient"), Channel: form.Get("channel"),
-		Locale: form.Get("locale"), Digest: form.Get("digest") != "", Channels: notification.Channels(),
+		Event: form.Get("event"), Type: form.Get("type"), Payload: form.Get("payload"), Recipient: form.Get("recipient"),
+		Channel: form.Get("channel"),
+		Locale:  form.Get("locale"), Digest: form.Get("digest") != "", Channels: notification.Channels(),
 	}
 	preview, err := c.previewOf(ctx, data)
 	var advised *advice.Error

@@ -188,7 +188,9 @@ func (s *socket) from(r request) time.Time {
 
 // items reads a page of a request. position is the end of the previous page; zero for the first
 // page. If r names an unknown notification, items changes its kind to unread.
-func (h *Hub) items(ctx context.Context, who notification.RecipientKey, r *request, position notification.InboxPosition, from time.Time) (notification.InboxPage, error) {
+func (h *Hub) items(
+	ctx context.Context, who notification.RecipientKey, r *request, position notification.InboxPosition, from time.Time,
+) (notification.InboxPage, error) {
 	if position == (notification.InboxPosition{}) {
 		var err error
 		if position, err = h.first(ctx, who, r, from); err != nil {

@@ -32,7 +32,9 @@ func TestAfter(t *testing.T) {
 		say  string
 		want []int64
 	}{
-		{name: "a notification that the client has", say: fmt.Sprintf(`{"type":"after","id":%d}`, old[100]), want: append(append(slices.Clone(old[40:100]), old[101:]...), read)}, // starts a minute earlier
+		// starts a minute earlier
+		{name: "a notification that the client has", say: fmt.Sprintf(`{"type":"after","id":%d}`, old[100]),
+			want: append(append(slices.Clone(old[40:100]), old[101:]...), read)},
 		{name: "the last notification", say: fmt.Sprintf(`{"type":"after","id":%d}`, read), want: nil},
 		{name: "no id: all unread notifications", say: `{"type":"after"}`, want: old},
 		{name: "null", say: `{"type":"after","id":null}`, want: old},
@@ -150,7 +152,8 @@ func TestCatchUpsAtOnce(t *testing.T) {
 	g.hub.Missed(time.Now())
 
 	waiting := func() (n int) {
-		require.NoError(t, hold.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE relation = 'notification'::regclass AND NOT granted").Scan(&n))
+		require.NoError(t,
+			hold.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE relation = 'notification'::regclass AND NOT granted").Scan(&n))
 		return n
 	}
 	require.Eventually(t, func() bool { return waiting() >= 8 }, patience, interval)

@@ -33,7 +33,8 @@ func (h *Hub) Deliver(routingKey string, body []byte) {
 		h.metrics.message(toEverybody)
 		return
 	}
-	found := h.deliver(notification.RecipientKey{UserType: message.UserType, UserID: message.UserID}, frame{kind: fresh, id: int64(message.NotificationID), body: body})
+	found := h.deliver(notification.RecipientKey{UserType: message.UserType, UserID: message.UserID},
+		frame{kind: fresh, id: int64(message.NotificationID), body: body})
 	if found {
 		h.metrics.message(toSockets)
 	} else {

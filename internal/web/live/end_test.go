@@ -97,16 +97,24 @@ func TestProtocol(t *testing.T) {
 	}{
 		{name: "too large", send: [][]byte{wire(opText, true, padded(4097))}, code: websocket.StatusMessageTooBig, cause: "too_large"},
 		{name: "too large, in small parts", send: parts(padded(4097), 100), code: websocket.StatusMessageTooBig, cause: "too_large"},
-		{name: "announced as huge", send: [][]byte{announce(opText, 1<<40), padded(5000)}, code: websocket.StatusMessageTooBig, cause: "too_large"},
+		{name: "announced as huge", send: [][]byte{announce(opText, 1<<40), padded(5000)}, code: websocket.StatusMessageTooBig,
+			cause: "too_large"},
 		{name: "never ends", send: [][]byte{wire(opText, false, []byte(`{"type"`))}, code: 4008, cause: "slow"},
-		{name: "nothing, in parts that never end", send: [][]byte{wire(opText, false, nil), wire(0, false, nil), wire(0, false, nil)}, code: 4008, cause: "slow"},
-		{name: "binary", send: [][]byte{wire(opBinary, true, []byte(`{"type":"after"}`))}, code: websocket.StatusProtocolError, cause: "protocol"},
+		{name: "nothing, in parts that never end", send: [][]byte{wire(opText, false, nil), wire(0, false, nil), wire(0, false, nil)},
+			code: 4008, cause: "slow"},
+		{name: "binary", send: [][]byte{wire(opBinary, true, []byte(`{"type":"after"}`))}, code: websocket.StatusProtocolError,
+			cause: "protocol"},
 		{name: "no JSON", send: [][]byte{wire(opText, true, []byte(`after`))}, code: websocket.StatusProtocolError, cause: "protocol"},
-		{name: "an unknown type", send: [][]byte{wire(opText, true, []byte(`{"type":"read","id":1}`))}, code: websocket.StatusProtocolError, cause: "protocol"},
-		{name: "an acknowledgement of nothing", send: [][]byte{wire(opText, true, []byte(`{"type":"ack"}`))}, code: websocket.StatusProtocolError, cause: "protocol"},
-		{name: "an id that is no number", send: [][]byte{wire(opText, true, []byte(`{"type":"ack","id":"x"}`))}, code: websocket.StatusProtocolError, cause: "protocol"},
-		{name: "an id below 1", send: [][]byte{wire(opText, true, []byte(`{"type":"after","id":0}`))}, code: websocket.StatusProtocolError, cause: "protocol"},
-		{name: "a reserved bit", send: [][]byte{append([]byte{0xC1}, wire(opText, true, []byte(`{}`))[1:]...)}, code: websocket.StatusProtocolError},
+		{name: "an unknown type", send: [][]byte{wire(opText, true, []byte(`{"type":"read","id":1}`))}, code: websocket.StatusProtocolError,
+			cause: "protocol"},
+		{name: "an acknowledgement of nothing", send: [][]byte{wire(opText, true, []byte(`{"type":"ack"}`))},
+			code: websocket.StatusProtocolError, cause: "protocol"},
+		{name: "an id that is no number", send: [][]byte{wire(opText, true, []byte(`{"type":"ack","id":"x"}`))},
+			code: websocket.StatusProtocolError, cause: "protocol"},
+		{name: "an id below 1", send: [][]byte{wire(opText, true, []byte(`{"type":"after","id":0}`))}, code: websocket.StatusProtocolError,
+			cause: "protocol"},
+		{name: "a reserved bit", send: [][]byte{append([]byte{0xC1}, wire(opText, true, []byte(`{}`))[1:]...)},
+			code: websocket.StatusProtocolError},
 		{name: "a ping in parts", send: [][]byte{wire(opPing, false, nil)}, code: websocket.StatusProtocolError},
 		{name: "not masked", send: [][]byte{{0x81, 2, '{', '}'}}, code: websocket.StatusProtocolError, cause: "protocol"},
 	}
@@ -206,7 +214,9 @@ func (g *process) flood(who notification.RecipientKey) {
 func TestSilent(t *testing.T) {
 	t.Parallel()
 
-	g := newSystem(t).gateway(options{withoutMessages: true, times: live.Times{Ping: 20 * time.Millisecond, Pong: 50 * time.Millisecond, Goodbye: 50 * time.Millisecond}})
+	g := newSystem(t).gateway(options{
+		withoutMessages: true, times: live.Times{Ping: 20 * time.Millisecond, Pong: 50 * time.Millisecond, Goodbye: 50 * time.Millisecond},
+	})
 	answers := g.open(ada)
 	g.dial(signin.Identity{RecipientKey: ada, Expires: time.Now().Add(time.Hour)}) // reads nothing, so it answers no ping
 	require.Eventually(t, func() bool { return g.metric("herald_gateway_cut_offs", live.CauseLabel, "silent") == 1 }, patience, interval)

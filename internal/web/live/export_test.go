@@ -29,7 +29,8 @@ func NewQuickHub(cfg Config, t Times) (*Hub, error) {
 		field *time.Duration
 		value time.Duration
 	}{
-		{&quick.ping, t.Ping}, {&quick.pong, t.Pong}, {&quick.write, t.Write}, {&quick.page, t.Page}, {&quick.frame, t.Frame}, {&quick.goodbye, t.Goodbye}, {&quick.activity, t.Activity},
+		{&quick.ping, t.Ping}, {&quick.pong, t.Pong}, {&quick.write, t.Write}, {&quick.page, t.Page}, {&quick.frame, t.Frame},
+		{&quick.goodbye, t.Goodbye}, {&quick.activity, t.Activity},
 	} {
 		if other.value != 0 {
 			*other.field = other.value
@@ -96,9 +97,11 @@ func TestFrom(t *testing.T) {
 		{name: "no catch-up, a late gap", state: catching{complete: opened}, request: request{kind: missed, since: at(60)}, want: at(59)},
 		{name: "no catch-up, an early gap", state: catching{complete: opened}, request: request{kind: missed, since: at(-30)}, want: opened},
 		{name: "no catch-up, late", state: catching{complete: opened}, request: request{kind: late}, want: opened},
-		{name: "caught up before the gap", state: catching{complete: at(5), asked: true}, request: request{kind: missed, since: at(60)}, want: at(59)},
+		{name: "caught up before the gap", state: catching{complete: at(5), asked: true}, request: request{kind: missed, since: at(60)},
+			want: at(59)},
 		{name: "caught up in the gap", state: catching{complete: at(5), asked: true}, request: request{kind: missed, since: at(2)}, want: at(4)},
-		{name: "catch-up unfinished, an earlier gap", state: catching{complete: opened, asked: true}, request: request{kind: missed, since: at(-30)}, want: at(-1)},
+		{name: "catch-up unfinished, an earlier gap", state: catching{complete: opened, asked: true},
+			request: request{kind: missed, since: at(-30)}, want: at(-1)},
 		{name: "late", state: catching{complete: at(5), asked: true}, request: request{kind: late}, want: at(4)},
 	}
 	for _, tt := range tests {

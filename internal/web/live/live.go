@@ -16,7 +16,9 @@ import (
 type Inbox interface {
 	// InboxAfter reads up to limit notifications after a position, oldest first: all
 	// notifications, or only unread notifications.
-	InboxAfter(ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, unread bool, limit int) (notification.InboxPage, error)
+	InboxAfter(
+		ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, unread bool, limit int,
+	) (notification.InboxPage, error)
 	// InboxPositionOf fails with [notification.ErrNoNotification] if who has no such notification.
 	InboxPositionOf(ctx context.Context, who notification.RecipientKey, id int64) (notification.InboxPosition, error)
 	// UnreadPosition returns a position after which at most count notifications are unread.

@@ -70,7 +70,10 @@ func TestMalformedMessages(t *testing.T) {
 	s := newSystem(t)
 	g := s.gateway(options{})
 	tab := g.open(ada)
-	for _, body := range []string{"", "{", `"notification"`, `{}`, `{"type":"error","code":"x","user_type":"CUSTOMER","user_id":"7"}`, `{"type":"notification","user_type":"CUSTOMER","user_id":7}`} {
+	for _, body := range []string{
+		"", "{", `"notification"`, `{}`, `{"type":"error","code":"x","user_type":"CUSTOMER","user_id":"7"}`,
+		`{"type":"notification","user_type":"CUSTOMER","user_id":7}`,
+	} {
 		for _, key := range []string{"notification.websocket.customer", "notification.websocket.all"} {
 			require.NoError(t, s.broker.Publish(t.Context(), rabbitmq.Message{RoutingKey: key, ID: "1", Body: []byte(body)}))
 		}
@@ -220,7 +223,8 @@ func TestDatabaseCut(t *testing.T) {
 	fresh.awaits(id)
 	fresh.say(`{"type":"ack","id":%d}`, id)
 	fresh.say(`{"type":"ack","id":%d}`, old[0])
-	require.Eventually(t, func() bool { return g.metric("herald_gateway_acknowledgements", live.OutcomeLabel, "not_sent") == 1 }, patience, interval)
+	require.Eventually(t, func() bool { return g.metric("herald_gateway_acknowledgements", live.OutcomeLabel, "not_sent") == 1 }, patience,
+		interval)
 	require.Empty(t, caught.got())
 	require.Equal(t, notification.Sent, s.status(id))
 	cable.Mend()

@@ -107,5 +107,6 @@ func (m *metrics) catchUp(kind asked, done bool, n int) {
 	if !done {
 		outcome = "failed" // and will be retried
 	}
-	m.catchUps.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String(KindLabel, kind.String()), attribute.String(OutcomeLabel, outcome)))
+	m.catchUps.Add(context.Background(), int64(n),
+		metric.WithAttributes(attribute.String(KindLabel, kind.String()), attribute.String(OutcomeLabel, outcome)))
 }

@@ -59,7 +59,8 @@ func BodyError(err error) error {
 	case errors.As(err, &tooLarge):
 		return err
 	case errors.As(err, &mistyped):
-		return BadRequest(fmt.Sprintf("the body does not match openapi.json: %s cannot be a JSON %s", cmp.Or(mistyped.Field, "it"), mistyped.Value))
+		return BadRequest(fmt.Sprintf("the body does not match openapi.json: %s cannot be a JSON %s", cmp.Or(mistyped.Field, "it"),
+			mistyped.Value))
 	case strings.HasPrefix(err.Error(), "json: unknown field"):
 		return BadRequest("the body does not match openapi.json: " + strings.TrimPrefix(err.Error(), "json: "))
 	}

@@ -18,7 +18,9 @@ func TestWrite(t *testing.T) {
 	problem.Write(answer, http.StatusUnprocessableEntity, "nothing was changed", "a", "b")
 	require.Equal(t, http.StatusUnprocessableEntity, answer.Code)
 	require.Equal(t, "application/problem+json", answer.Header().Get("Content-Type"))
-	require.JSONEq(t, `{"type":"about:blank","title":"Unprocessable Entity","status":422,"detail":"nothing was changed","problems":["a","b"]}`, answer.Body.String())
+	require.JSONEq(t,
+		`{"type":"about:blank","title":"Unprocessable Entity","status":422,"detail":"nothing was changed","problems":["a","b"]}`,
+		answer.Body.String())
 
 	answer = httptest.NewRecorder()
 	problem.Write(answer, http.StatusMethodNotAllowed, "")

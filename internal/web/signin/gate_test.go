@@ -47,18 +47,25 @@ func TestRequired(t *testing.T) {
 		{name: "the scheme in lower case", header: "bearer  " + token, status: http.StatusOK},
 		{name: "somebody who was merged", header: "Bearer " + guest, status: http.StatusOK},
 		{name: "nothing", status: http.StatusUnauthorized, challenge: "Bearer", refused: []signin.Reason{signin.NoToken}},
-		{name: "another scheme", header: "Basic " + token, status: http.StatusUnauthorized, challenge: "Bearer", refused: []signin.Reason{signin.NoToken}},
+		{name: "another scheme", header: "Basic " + token, status: http.StatusUnauthorized, challenge: "Bearer",
+			refused: []signin.Reason{signin.NoToken}},
 		{name: "no scheme", header: token, status: http.StatusUnauthorized, challenge: "Bearer", refused: []signin.Reason{signin.NoToken}},
-		{name: "two tokens", header: "Bearer " + token + " " + token, status: http.StatusUnauthorized, challenge: `Bearer error="invalid_token"`, refused: []signin.Reason{signin.Malformed}},
-		{name: "somebody unknown", header: "Bearer " + bob, status: http.StatusUnauthorized, challenge: `Bearer error="invalid_token"`, refused: []signin.Reason{signin.NoRecipient}},
-		{name: "no database", header: "Bearer " + token, away: errors.New("connection refused by db.internal"), status: http.StatusServiceUnavailable},
+		{name: "two tokens", header: "Bearer " + token + " " + token, status: http.StatusUnauthorized, challenge: `Bearer error="invalid_token"`,
+			refused: []signin.Reason{signin.Malformed}},
+		{name: "somebody unknown", header: "Bearer " + bob, status: http.StatusUnauthorized, challenge: `Bearer error="invalid_token"`,
+			refused: []signin.Reason{signin.NoRecipient}},
+		{name: "no database", header: "Bearer " + token, away: errors.New("connection refused by db.internal"),
+			status: http.StatusServiceUnavailable},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
 			var refused []signin.Reason
-			gate := &signin.Gate{Verifier: hs256(), Shares: signin.NewShares(signin.UsualShare), Directory: directory{tt.away}, Refused: func(reason signin.Reason) { refused = append(refused, reason) }}
+			gate := &signin.Gate{
+				Verifier: hs256(), Shares: signin.NewShares(signin.UsualShare), Directory: directory{tt.away},
+				Refused: func(reason signin.Reason) { refused = append(refused, reason) },
+			}
 			handler := gate.Required(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				require.Equal(t, anna, signin.Who(r.Context()).RecipientKey)
 			}))
@@ -121,8 +128,11 @@ func TestTickets(t *testing.T) {
 func TestCodes(t *testing.T) {
 	t.Parallel()
 
-	codes := signin.Codes{Tickets: signin.Tickets{Store: tickets{map[string]signin.Identity{}}, Key: []byte("key")}, Key: []byte(hmacSecret[:32])}
-	r := httptest.NewRequestWithContext(signin.With(t.Context(), signin.Identity{RecipientKey: anna, Expires: time.Now().Add(time.Minute)}), http.MethodPost, "/api/inbox-code", nil)
+	codes := signin.Codes{
+		Tickets: signin.Tickets{Store: tickets{map[string]signin.Identity{}}, Key: []byte("key")}, Key: []byte(hmacSecret[:32]),
+	}
+	r := httptest.NewRequestWithContext(signin.With(t.Context(), signin.Identity{RecipientKey: anna, Expires: time.Now().Add(time.Minute)}),
+		http.MethodPost, "/api/inbox-code", nil)
 	r.Header.Set("Authorization", "Bearer a.b.c")
 	code, expires, err := codes.Issue(r)
 	require.NoError(t, err)

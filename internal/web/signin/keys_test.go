@@ -130,9 +130,12 @@ func TestKeysOfAnIssuer(t *testing.T) {
 		want        signin.Reason
 	}{
 		{name: "the public key as a secret", token: signed(t, jwt.SigningMethodHS256, pemKey, said(nil), id("rsa")), want: signin.BadAlgorithm},
-		{name: "the modulus as a secret", token: signed(t, jwt.SigningMethodHS256, rsaOne.N.Bytes(), said(nil), id("rsa")), want: signin.BadAlgorithm},
-		{name: "a shared key in the set", token: signed(t, jwt.SigningMethodHS256, []byte(hmacSecret), said(nil), id("shared")), want: signin.BadAlgorithm},
-		{name: "none", token: signed(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, said(nil), id("rsa")), want: signin.BadAlgorithm},
+		{name: "the modulus as a secret", token: signed(t, jwt.SigningMethodHS256, rsaOne.N.Bytes(), said(nil), id("rsa")),
+			want: signin.BadAlgorithm},
+		{name: "a shared key in the set", token: signed(t, jwt.SigningMethodHS256, []byte(hmacSecret), said(nil), id("shared")),
+			want: signin.BadAlgorithm},
+		{name: "none", token: signed(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, said(nil), id("rsa")),
+			want: signin.BadAlgorithm},
 		{name: "PS256 with an RSA key", token: signed(t, jwt.SigningMethodPS256, rsaOne, said(nil), id("rsa")), want: signin.BadAlgorithm},
 		{name: "ES384", token: signed(t, jwt.SigningMethodES384, large, said(nil), id("large")), want: signin.BadAlgorithm},
 		{name: "ES256 by the name of an RSA key", token: byES256(t, ecOne, "rsa"), want: signin.UnknownKey},
@@ -140,12 +143,15 @@ func TestKeysOfAnIssuer(t *testing.T) {
 		{name: "another key under a known name", token: byES256(t, other, "ec"), want: signin.BadSignature},
 		{name: "an unknown key", token: byES256(t, ecOne, "unknown"), want: signin.UnknownKey},
 		{name: "no name of a key", token: signed(t, jwt.SigningMethodES256, other, said(nil), nil), want: signin.UnknownKey},
-		{name: "a name that is a number", token: signed(t, jwt.SigningMethodES256, ecOne, said(nil), map[string]any{"kid": 1}), want: signin.UnknownKey},
+		{name: "a name that is a number", token: signed(t, jwt.SigningMethodES256, ecOne, said(nil), map[string]any{"kid": 1}),
+			want: signin.UnknownKey},
 		{name: "a weak key", token: byRS256(t, weak, "weak"), want: signin.UnknownKey},
 		{name: "a key for encryption", token: byRS256(t, rsaOne, "encryption"), want: signin.UnknownKey},
 		{name: "a key for another algorithm", token: byRS256(t, rsaOne, "ps256"), want: signin.UnknownKey},
 		{name: "a private key in the set", token: byES256(t, ecOne, "private"), want: signin.UnknownKey},
-		{name: "a key in the token", token: signed(t, jwt.SigningMethodES256, other, said(nil), map[string]any{"kid": "ec", "jwk": public(other, "ec")}), want: signin.BadSignature},
+		{name: "a key in the token",
+			token: signed(t, jwt.SigningMethodES256, other, said(nil), map[string]any{"kid": "ec", "jwk": public(other, "ec")}),
+			want:  signin.BadSignature},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,7 +29,9 @@ const (
 
 // Reasons returns all reasons.
 func Reasons() []Reason {
-	return []Reason{NoToken, Malformed, BadAlgorithm, UnknownKey, BadSignature, Expired, NotYet, BadIssuer, BadAudience, NoRecipient, BadTicket, TooMany}
+	return []Reason{
+		NoToken, Malformed, BadAlgorithm, UnknownKey, BadSignature, Expired, NotYet, BadIssuer, BadAudience, NoRecipient, BadTicket, TooMany,
+	}
 }
 
 // Refusal is the error of a request that is not admitted. It contains no data from the request.

@@ -39,6 +39,7 @@ func (s *Settings) Read(r *environment.Reader) {
 func (s *Settings) checkURL(r *environment.Reader) {
 	u, err := url.Parse(s.JWKSURL)
 	if err != nil || u.Scheme != "https" || !environment.IsHost(u.Host) || u.User != nil || u.Fragment != "" {
-		r.Refuse("AUTH_JWKS_URL", "must be a URL such as https://issuer.example.com/jwks.json, which is always https, also on this machine and with ALLOW_CLEARTEXT")
+		r.Refuse("AUTH_JWKS_URL",
+			"must be a URL such as https://issuer.example.com/jwks.json, which is always https, also on this machine and with ALLOW_CLEARTEXT")
 	}
 }

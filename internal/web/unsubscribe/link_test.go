@@ -31,7 +31,8 @@ func TestLinks(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, offers, got)
 
-	long := notification.Message{UserType: "PATIENT", UserID: strings.Repeat("é", 32), Category: strings.Repeat("ø", 30)} // the maximum lengths
+	// the maximum lengths
+	long := notification.Message{UserType: "PATIENT", UserID: strings.Repeat("é", 32), Category: strings.Repeat("ø", 30)}
 	link := links.Over(notification.Email)(long)
 	require.Less(t, len(link), 900, "a line of a mail has 998 characters")
 	require.True(t, strings.HasPrefix(link, "https://herald.example.com/base/unsubscribe?token=1."))

@@ -60,7 +60,10 @@ const (
 )
 
 // statuses holds the HTTP statuses of refusals.
-var statuses = map[state]int{mandatory: http.StatusUnprocessableEntity, unknown: http.StatusBadRequest, away: http.StatusServiceUnavailable, busy: http.StatusTooManyRequests}
+var statuses = map[state]int{
+	mandatory: http.StatusUnprocessableEntity, unknown: http.StatusBadRequest, away: http.StatusServiceUnavailable,
+	busy: http.StatusTooManyRequests,
+}
 
 // ServeHTTP implements [http.Handler].
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {

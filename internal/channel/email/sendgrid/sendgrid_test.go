@@ -35,7 +35,8 @@ func TestConformance(t *testing.T) {
 
 func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
 	t.Helper()
-	return channeltest.NewSender(t, &sendgrid.Settings{APIKey: key, BaseURL: baseURL, From: email.From{Address: "herald@example.com", Name: "Herald"}}, timeout)
+	return channeltest.NewSender(t,
+		&sendgrid.Settings{APIKey: key, BaseURL: baseURL, From: email.From{Address: "herald@example.com", Name: "Herald"}}, timeout)
 }
 
 // request is SendGrid's request, as documented.
@@ -106,7 +107,8 @@ func TestSendToASCII(t *testing.T) {
 	t.Parallel()
 
 	for written, want := range map[string]string{
-		" ada@example.com\u00a0": "ada@example.com", "Anna@Müller.example": "Anna@xn--mller-kva.example", "ada.@docomo.example": `"ada."@docomo.example`,
+		" ada@example.com\u00a0": "ada@example.com", "Anna@Müller.example": "Anna@xn--mller-kva.example",
+		"ada.@docomo.example": `"ada."@docomo.example`,
 	} {
 		msg := message()
 		msg.To = written
@@ -121,13 +123,17 @@ func TestSendRefusesLocally(t *testing.T) {
 		"line feed in the title":       {Change: func(m *notification.Message) { m.Title = "a\nBcc: eve@example.com" }, Code: "header injection"},
 		"carriage return in the title": {Change: func(m *notification.Message) { m.Title = "a\rb" }, Code: "header injection"},
 		"no address":                   {Change: func(m *notification.Message) { m.To = "" }, Code: "invalid address: that is empty"},
-		"no domain":                    {Change: func(m *notification.Message) { m.To = "ada" }, Code: "invalid address: " + string(address.NoAt)},
-		"address with a name":          {Change: func(m *notification.Message) { m.To = "Ada <ada@example.com>" }, Code: "invalid address: " + string(address.HasSpace)},
-		"two addresses":                {Change: func(m *notification.Message) { m.To = "ada@example.com, eve@example.com" }, Code: "invalid address: " + string(address.NoAt)},
-		"address with a line break":    {Change: func(m *notification.Message) { m.To = "ada@exam\r\nple.com" }, Code: "invalid address: " + string(address.HasSpace)},
-		"letters that SendGrid drops":  {Change: func(m *notification.Message) { m.To = "jörg@example.com" }, Code: email.OnlyASCII},
-		"no title":                     {Change: func(m *notification.Message) { m.Title = " " }, Code: "empty subject"},
-		"no body":                      {Change: func(m *notification.Message) { m.Body = "\n" }, Code: "empty body"},
+		"no domain": {Change: func(m *notification.Message) { m.To = "ada" },
+			Code: "invalid address: " + string(address.NoAt)},
+		"address with a name": {Change: func(m *notification.Message) { m.To = "Ada <ada@example.com>" },
+			Code: "invalid address: " + string(address.HasSpace)},
+		"two addresses": {Change: func(m *notification.Message) { m.To = "ada@example.com, eve@example.com" },
+			Code: "invalid address: " + string(address.NoAt)},
+		"address with a line break": {Change: func(m *notification.Message) { m.To = "ada@exam\r\nple.com" },
+			Code: "invalid address: " + string(address.HasSpace)},
+		"letters that SendGrid drops": {Change: func(m *notification.Message) { m.To = "jörg@example.com" }, Code: email.OnlyASCII},
+		"no title":                    {Change: func(m *notification.Message) { m.Title = " " }, Code: "empty subject"},
+		"no body":                     {Change: func(m *notification.Message) { m.Body = "\n" }, Code: "empty body"},
 	})
 }
 
@@ -199,7 +205,9 @@ func TestSendAddsUnsubscribeHeaders(t *testing.T) {
 			sender := newSender(t, url, time.Minute)
 			if tt.nowhere {
 				var err error
-				sender, err = (&sendgrid.Settings{APIKey: key, BaseURL: url, From: email.From{Address: "herald@example.com"}}).NewSender(channel.Process{Timeout: time.Minute, Slots: 1})
+				sender, err = (&sendgrid.Settings{
+					APIKey: key, BaseURL: url, From: email.From{Address: "herald@example.com"},
+				}).NewSender(channel.Process{Timeout: time.Minute, Slots: 1})
 				require.NoError(t, err)
 			}
 			msg := message()
@@ -215,8 +223,11 @@ func TestSendAddsUnsubscribeHeaders(t *testing.T) {
 func TestSettings(t *testing.T) {
 	const address = "must be a mail address in ASCII, without a name"
 	channeltest.RunSettings(t, channeltest.Environment{
-		New:   func() channeltest.SenderSettings { return &sendgrid.Settings{} },
-		Whole: map[string]string{"SENDGRID_API_KEY": "hunter2", "SENDGRID_BASE_URL": "http://127.0.0.1:9090/", "EMAIL_FROM": "herald@example.com", "EMAIL_FROM_NAME": "Herald & Co"},
+		New: func() channeltest.SenderSettings { return &sendgrid.Settings{} },
+		Whole: map[string]string{
+			"SENDGRID_API_KEY": "hunter2", "SENDGRID_BASE_URL": "http://127.0.0.1:9090/", "EMAIL_FROM": "herald@example.com",
+			"EMAIL_FROM_NAME": "Herald & Co",
+		},
 		Off:   "SENDGRID_API_KEY",
 		Needs: []string{"SENDGRID_API_KEY", "EMAIL_FROM"},
 		Right: []map[string]string{

@@ -101,7 +101,9 @@ func failureOf(ctx context.Context, err error) *notification.ProviderError {
 		}
 		return failure
 	}
-	failure := &notification.ProviderError{Provider: provider, Class: notification.Refused, Code: strings.TrimSpace(strconv.Itoa(code) + " " + failed.EnhancedStatusCode())}
+	failure := &notification.ProviderError{
+		Provider: provider, Class: notification.Refused, Code: strings.TrimSpace(strconv.Itoa(code) + " " + failed.EnhancedStatusCode()),
+	}
 	switch {
 	case temporary(code):
 		failure.Class = notification.Busy

@@ -215,7 +215,8 @@ func TestReplies(t *testing.T) {
 		{name: "sender refused", post: &post{mail: refusal(550, 5, 7, 1)}, class: notification.Account, code: "550 5.7.1", passes: true},
 		{name: "not signed in", post: &post{rcpt: refusal(530, 5, 7, 0)}, class: notification.Account, code: "530 5.7.0", passes: true},
 		{name: "greylisted", post: &post{rcpt: refusal(450, 4, 2, 0)}, class: notification.Busy, code: "450 4.2.0", passes: true},
-		{name: "no such mailbox", post: &post{rcpt: refusal(550, 5, 1, 1)}, class: notification.Refused, code: "550 5.1.1", suppress: notification.SuppressedInvalid},
+		{name: "no such mailbox", post: &post{rcpt: refusal(550, 5, 1, 1)}, class: notification.Refused, code: "550 5.1.1",
+			suppress: notification.SuppressedInvalid},
 		{name: "mailbox full", post: &post{rcpt: refusal(552, 5, 2, 2)}, class: notification.Refused, code: "552 5.2.2"},
 		{name: "without an enhanced code", post: &post{rcpt: refusal(550)}, class: notification.Refused, code: "550"},
 		{name: "text refused", post: &post{data: refusal(554, 5, 6, 0)}, class: notification.Refused, code: "554 5.6.0"},
@@ -275,9 +276,12 @@ func TestTLSAndSigningIn(t *testing.T) {
 	}{
 		{name: "implicit TLS, PLAIN", url: "smtps://herald:hunter2@%s", config: config, mechanisms: []string{"LOGIN", "PLAIN"}, auth: "PLAIN"},
 		{name: "STARTTLS, LOGIN", url: "smtp://herald:hunter2@%s", config: config, mechanisms: []string{"LOGIN"}, auth: "LOGIN"},
-		{name: "wrong password", url: "smtps://herald:hunter3@%s", config: config, mechanisms: []string{"PLAIN"}, class: notification.Account, code: "535", auth: "PLAIN"},
-		{name: "unknown certificate", url: "smtps://%s", config: config, distrusts: true, class: notification.Unreachable, code: "untrusted certificate"},
-		{name: "unknown certificate after STARTTLS", url: "smtp://%s", config: config, distrusts: true, class: notification.Unreachable, code: "untrusted certificate"},
+		{name: "wrong password", url: "smtps://herald:hunter3@%s", config: config, mechanisms: []string{"PLAIN"}, class: notification.Account,
+			code: "535", auth: "PLAIN"},
+		{name: "unknown certificate", url: "smtps://%s", config: config, distrusts: true, class: notification.Unreachable,
+			code: "untrusted certificate"},
+		{name: "unknown certificate after STARTTLS", url: "smtp://%s", config: config, distrusts: true, class: notification.Unreachable,
+			code: "untrusted certificate"},
 		{name: "no STARTTLS", url: "smtp://herald:hunter2@%s", mechanisms: []string{"PLAIN"}, class: notification.Account, code: "no STARTTLS"},
 	}
 	for _, tt := range tests {
@@ -340,7 +344,8 @@ func TestSendComposes(t *testing.T) {
 	p := &post{}
 	sender := newSender(t, "smtp://"+p.serve(t, nil, false), time.Minute)
 	msg := message(1)
-	msg.Title, msg.Body, msg.Name, msg.Optional = "Café, 19:30", "<p>Table for 4 – à bientôt</p>", "Ada \"Ace\"\u00a0Löve\r\nBcc: eve@example.com", true
+	msg.Title, msg.Body, msg.Name, msg.Optional = "Café, 19:30", "<p>Table for 4 – à bientôt</p>",
+		"Ada \"Ace\"\u00a0Löve\r\nBcc: eve@example.com", true
 	answer, err := sender.Send(t.Context(), msg)
 	require.NoError(t, err)
 	again, err := sender.Send(t.Context(), msg)
@@ -373,13 +378,16 @@ func TestEnvelope(t *testing.T) {
 	for _, takesUTF8 := range []bool{false, true} {
 		p := &post{takesUTF8: takesUTF8}
 		sender := newSender(t, "smtp://"+p.serve(t, nil, false), time.Minute)
-		for _, written := range []string{" ada@example.com\u00a0", "Anna@Müller.example", "ada.@docomo.example", `"a\"b c"@example.com`, "ada@[192.0.2.1]"} {
+		for _, written := range []string{
+			" ada@example.com\u00a0", "Anna@Müller.example", "ada.@docomo.example", `"a\"b c"@example.com`, "ada@[192.0.2.1]",
+		} {
 			msg := message(1)
 			msg.To = written
 			_, err := sender.Send(t.Context(), msg)
 			require.NoError(t, err, written)
 		}
-		require.Equal(t, []string{"ada@example.com", "Anna@xn--mller-kva.example", "ada.@docomo.example", `a"b c@example.com`, "ada@[192.0.2.1]"}, p.rcpts)
+		require.Equal(t,
+			[]string{"ada@example.com", "Anna@xn--mller-kva.example", "ada.@docomo.example", `a"b c@example.com`, "ada@[192.0.2.1]"}, p.rcpts)
 		require.Contains(t, p.mails[1], "<Anna@xn--mller-kva.example>")
 		require.Contains(t, p.mails[2], `<"ada."@docomo.example>`)
 
@@ -408,8 +416,10 @@ func TestSendRefusesLocally(t *testing.T) {
 func TestSettings(t *testing.T) {
 	const form = "must be a URL such as smtps://user:password@host or smtp://host:587, with a user and a password or neither"
 	channeltest.RunSettings(t, channeltest.Environment{
-		New:   func() channeltest.SenderSettings { return &smtp.Settings{} },
-		Whole: map[string]string{"SMTP_URL": "smtps://herald:hunter2@mail.example.com:465", "EMAIL_FROM": "herald@example.com", "EMAIL_FROM_NAME": "Herald & Co"},
+		New: func() channeltest.SenderSettings { return &smtp.Settings{} },
+		Whole: map[string]string{
+			"SMTP_URL": "smtps://herald:hunter2@mail.example.com:465", "EMAIL_FROM": "herald@example.com", "EMAIL_FROM_NAME": "Herald & Co",
+		},
 		Off:   "SMTP_URL",
 		Needs: []string{"SMTP_URL", "EMAIL_FROM"},
 		Right: []map[string]string{

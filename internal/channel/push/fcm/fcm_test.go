@@ -380,7 +380,9 @@ func TestSendRefusesLocally(t *testing.T) {
 
 	f := newFCM(t, map[string]answer{"d": ok})
 	sender := newSender(t, f.URL, time.Minute)
-	for kind, fixed := range map[notification.PushKind]string{notification.PushNotification: "delivery_id", notification.PushData: "delivery_id" + "title" + "body"} {
+	for kind, fixed := range map[notification.PushKind]string{
+		notification.PushNotification: "delivery_id", notification.PushData: "delivery_id" + "title" + "body",
+	} {
 		msg := toOneDevice()
 		msg.PushKind = kind
 		msg.Body = strings.Repeat("x", 4096-len(fixed+msg.DeliveryID+msg.Title))
@@ -419,7 +421,9 @@ func TestSettings(t *testing.T) {
 func TestSettingsForGoogle(t *testing.T) {
 	t.Parallel()
 
-	for _, values := range []map[string]string{{"FCM_PROJECT_ID": "p"}, {"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "https://eu.fcm.googleapis.com/v1"}} {
+	for _, values := range []map[string]string{
+		{"FCM_PROJECT_ID": "p"}, {"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "https://eu.fcm.googleapis.com/v1"},
+	} {
 		r := environment.NewReader(values)
 		new(fcm.Settings).Read(r)
 		require.EqualError(t, r.Err(), "settings: GOOGLE_APPLICATION_CREDENTIALS is not set, but FCM_PROJECT_ID is")

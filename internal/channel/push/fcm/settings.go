@@ -10,9 +10,10 @@ import (
 
 // Settings holds our project at Firebase.
 type Settings struct {
-	ProjectID       string `env:"FCM_PROJECT_ID"`                                          // empty: the channel is off
-	BaseURL         string `env:"FCM_BASE_URL" envDefault:"https://fcm.googleapis.com/v1"` // with the version
-	CredentialsFile string `env:"GOOGLE_APPLICATION_CREDENTIALS"`                          // key of a service account; required at Google's own BaseURL
+	ProjectID string `env:"FCM_PROJECT_ID"`                                          // empty: the channel is off
+	BaseURL   string `env:"FCM_BASE_URL" envDefault:"https://fcm.googleapis.com/v1"` // with the version
+	// key of a service account; required at Google's own BaseURL
+	CredentialsFile string `env:"GOOGLE_APPLICATION_CREDENTIALS"`
 }
 
 // Read reads and checks the settings.

@@ -27,7 +27,8 @@ func (s *Settings) Read(r *environment.Reader) {
 	}
 	s.AllowedHosts = r.ProviderHosts("WEBPUSH_ALLOWED_HOSTS", s.AllowedHosts)
 	r.Need("WEBPUSH_SUBJECT", s.Subject, "WEBPUSH_VAPID_PRIVATE_KEY")
-	if subject, err := url.Parse(s.Subject); s.Subject != "" && (err != nil || subject.Scheme != "https" && subject.Scheme != "mailto" || subject.Opaque == "" && subject.Host == "") {
+	if subject, err := url.Parse(s.Subject); s.Subject != "" &&
+		(err != nil || subject.Scheme != "https" && subject.Scheme != "mailto" || subject.Opaque == "" && subject.Host == "") {
 		r.Refuse("WEBPUSH_SUBJECT", "must be mailto: with an address, or an https URL")
 	}
 	switch public := publicKey(s.PrivateKey); {

@@ -83,7 +83,9 @@ func (s *Sender) sendTo(ctx context.Context, device string, text []byte, options
 	}
 	exchange := channel.NewExchange(s.wire)
 	options.HTTPClient = exchange.Client()
-	browser := &sdk.Subscription{Endpoint: subscription.Endpoint, Keys: sdk.Keys{P256dh: subscription.Keys.P256dh, Auth: subscription.Keys.Auth}}
+	browser := &sdk.Subscription{
+		Endpoint: subscription.Endpoint, Keys: sdk.Keys{P256dh: subscription.Keys.P256dh, Auth: subscription.Keys.Auth},
+	}
 	if response, err := sdk.SendNotificationWithContext(ctx, slices.Clip(text), browser, &options); err == nil { // the SDK appends to the text
 		_ = response.Body.Close() // the body is in memory
 	}

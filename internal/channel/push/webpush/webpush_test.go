@@ -36,7 +36,9 @@ func TestConformance(t *testing.T) {
 		Address: func(msg *notification.Message, n int, baseURL string) {
 			msg.Devices = []string{sandbox.Subscription(baseURL, fmt.Sprintf("secretbrowser-%04d", n))}
 		},
-		Success:      channeltest.Answer{Status: http.StatusCreated, Header: map[string]string{"Location": "https://push.example.com/message/secretmessage"}},
+		Success: channeltest.Answer{
+			Status: http.StatusCreated, Header: map[string]string{"Location": "https://push.example.com/message/secretmessage"},
+		},
 		EmptySuccess: true,
 		Exceptions:   map[int]notification.FailureClass{http.StatusForbidden: notification.Refused}, // the subscription is for another key
 		Secrets:      []string{privateKey, "secretbrowser", "secretmessage", subject},
@@ -48,7 +50,8 @@ func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Send
 	t.Helper()
 	base, err := url.Parse(baseURL)
 	require.NoError(t, err)
-	return channeltest.NewSender(t, &webpush.Settings{PrivateKey: privateKey, Subject: subject, AllowedHosts: []string{base.Host, "*.push.example.com"}}, timeout)
+	return channeltest.NewSender(t,
+		&webpush.Settings{PrivateKey: privateKey, Subject: subject, AllowedHosts: []string{base.Host, "*.push.example.com"}}, timeout)
 }
 
 // message returns a message to browsers at a push service.
@@ -97,7 +100,8 @@ func TestEndedSubscriptions(t *testing.T) {
 			}
 			failure := channeltest.RequireFailure(t, err, msg, []string{service.URL})
 			require.Equal(t, tt.class, failure.Class)
-			require.Equal(t, tt.class == notification.Refused && len(tt.dead) > 0, failure.RetryAfter == 0, "only an ended subscription needs no wait")
+			require.Equal(t, tt.class == notification.Refused && len(tt.dead) > 0, failure.RetryAfter == 0,
+				"only an ended subscription needs no wait")
 		})
 	}
 }
@@ -116,7 +120,8 @@ func TestSendComposes(t *testing.T) {
 		"high":    {func(m *notification.Message) { m.Priority = notification.High }, map[string]string{"Urgency": "high"}, "evt-1-staff1-TEST"},
 		"low":     {func(m *notification.Message) { m.Priority = notification.Low }, map[string]string{"Urgency": "low"}, "evt-1-staff1-TEST"},
 		"expired": {func(m *notification.Message) { m.SendBy = time.Now() }, map[string]string{"TTL": "0"}, "evt-1-staff1-TEST"},
-		"late":    {func(m *notification.Message) { m.SendBy = time.Now().Add(time.Hour * 24 * 60) }, map[string]string{"TTL": forever}, "evt-1-staff1-TEST"},
+		"late": {func(m *notification.Message) { m.SendBy = time.Now().Add(time.Hour * 24 * 60) }, map[string]string{"TTL": forever},
+			"evt-1-staff1-TEST"},
 		"replaces": {func(m *notification.Message) { m.EventType, m.CollapseKey = "ORDER_STATUS", "order-7" },
 			map[string]string{"Topic": topic}, topic},
 		"url": {func(m *notification.Message) { m.URL = "/orders/7" }, map[string]string{"TTL": forever}, "evt-1-staff1-TEST"},
@@ -178,7 +183,9 @@ func TestSendRefusesLocally(t *testing.T) {
 		"suffix alone":     {Change: at("https://evilpush.example.com"), Code: other},
 		"port of a suffix": {Change: at("https://a.push.example.com:22"), Code: other},
 	})
-	for _, invalid := range []string{"{}", "{", message("http://10.0.0.1", "browser").Devices[0], message("https://user@a.push.example.com", "browser").Devices[0]} {
+	for _, invalid := range []string{
+		"{}", "{", message("http://10.0.0.1", "browser").Devices[0], message("https://user@a.push.example.com", "browser").Devices[0],
+	} {
 		msg := message(channeltest.Nowhere)
 		msg.Devices = []string{invalid}
 		answer, err := sender.Send(t.Context(), msg)
@@ -190,8 +197,11 @@ func TestSendRefusesLocally(t *testing.T) {
 func TestSettings(t *testing.T) {
 	const contact = "must be mailto: with an address, or an https URL"
 	channeltest.RunSettings(t, channeltest.Environment{
-		New:   func() channeltest.SenderSettings { return &webpush.Settings{} },
-		Whole: map[string]string{"WEBPUSH_VAPID_PRIVATE_KEY": privateKey, "WEBPUSH_VAPID_PUBLIC_KEY": publicKey, "WEBPUSH_SUBJECT": subject, "WEBPUSH_ALLOWED_HOSTS": "127.0.0.1:9090, *.Push.example.com"},
+		New: func() channeltest.SenderSettings { return &webpush.Settings{} },
+		Whole: map[string]string{
+			"WEBPUSH_VAPID_PRIVATE_KEY": privateKey, "WEBPUSH_VAPID_PUBLIC_KEY": publicKey, "WEBPUSH_SUBJECT": subject,
+			"WEBPUSH_ALLOWED_HOSTS": "127.0.0.1:9090, *.Push.example.com",
+		},
 		Off:   "WEBPUSH_VAPID_PRIVATE_KEY",
 		Needs: []string{"WEBPUSH_VAPID_PRIVATE_KEY", "WEBPUSH_SUBJECT"},
 		Right: []map[string]string{

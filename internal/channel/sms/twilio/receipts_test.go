@@ -48,8 +48,10 @@ func TestStatuses(t *testing.T) {
 		{status: "read", want: notification.Receipt{Word: "read", Status: notification.Delivered}},
 		{status: "undelivered", want: failed("undelivered", "", "")},
 		{status: "undelivered", code: "30003", want: failed("undelivered", "error 30003: the phone is off or out of reach", "")},
-		{status: "undelivered", code: "30005", want: failed("undelivered", "error 30005: the number is unknown or not in use any more", notification.SuppressedInvalid)},
-		{status: "undelivered", code: "30006", want: failed("undelivered", "error 30006: the number is a landline, or its network takes no messages", notification.SuppressedInvalid)},
+		{status: "undelivered", code: "30005",
+			want: failed("undelivered", "error 30005: the number is unknown or not in use any more", notification.SuppressedInvalid)},
+		{status: "undelivered", code: "30006",
+			want: failed("undelivered", "error 30006: the number is a landline, or its network takes no messages", notification.SuppressedInvalid)},
 		{status: "undelivered", code: "30007", want: failed("undelivered", "error 30007: it was filtered as unwanted", "")},
 		{status: "failed", code: "21211", want: failed("failed", "error 21211: it is no phone number", notification.SuppressedInvalid)},
 		{status: "failed", code: "21610", want: failed("failed", "error 21610: its owner answered STOP", notification.SuppressedOptOut)},
@@ -61,7 +63,8 @@ func TestStatuses(t *testing.T) {
 		t.Run(tt.status+tt.code, func(t *testing.T) {
 			t.Parallel()
 
-			got := receive(t, "?delivery_id="+delivery, url.Values{"MessageSid": {"SM1"}, "MessageStatus": {tt.status}, "ErrorCode": {tt.code}, "To": {"+393401234567"}})
+			got := receive(t, "?delivery_id="+delivery,
+				url.Values{"MessageSid": {"SM1"}, "MessageStatus": {tt.status}, "ErrorCode": {tt.code}, "To": {"+393401234567"}})
 			require.Len(t, got.Receipts, 1)
 			require.WithinDuration(t, time.Now(), got.Receipts[0].At, time.Minute)
 			tt.want.ID, tt.want.MessageID, tt.want.DeliveryID, tt.want.At = "SM1/"+tt.status, "SM1", delivery, got.Receipts[0].At
@@ -71,7 +74,8 @@ func TestStatuses(t *testing.T) {
 	}
 	for _, fields := range []url.Values{
 		{}, {"MessageSid": {"SM1"}}, {"MessageStatus": {"sent"}}, {"MessageSid": {"SM\x00"}, "MessageStatus": {"sent"}},
-		{"MessageSid": {"SM1"}, "MessageStatus": {strings.Repeat("x", 41)}}, {"MessageSid": {strings.Repeat("x", 300)}, "MessageStatus": {"sent"}},
+		{"MessageSid": {"SM1"}, "MessageStatus": {strings.Repeat("x", 41)}},
+		{"MessageSid": {strings.Repeat("x", 300)}, "MessageStatus": {"sent"}},
 	} {
 		require.Equal(t, channel.Received{Malformed: 1}, receive(t, "?delivery_id="+delivery, fields), "%v", fields)
 		require.Equal(t, channel.Received{Foreign: 1}, receive(t, "", fields), "%v", fields)
@@ -110,7 +114,8 @@ func TestAnswers(t *testing.T) {
 			if tt.want != neither {
 				want.OptOuts = []notification.OptOut{{MessageID: "SM1", Number: "+393401234567", Lifted: tt.want == start}}
 			}
-			require.Equal(t, want, receive(t, "/inbound", url.Values{"MessageSid": {"SM1"}, "From": {"+393401234567"}, "Body": {tt.body}, "OptOutType": {tt.optOutType}}))
+			require.Equal(t, want,
+				receive(t, "/inbound", url.Values{"MessageSid": {"SM1"}, "From": {"+393401234567"}, "Body": {tt.body}, "OptOutType": {tt.optOutType}}))
 		})
 	}
 }
@@ -129,9 +134,13 @@ func TestSignatures(t *testing.T) {
 
 			target, err := url.Parse(v.URL)
 			require.NoError(t, err)
-			receivers := channeltest.NewReceivers(t, &twilio.Receipts{}, target.Scheme+"://"+target.Host, map[string]string{"TWILIO_AUTH_TOKEN": v.Token})
+			receivers := channeltest.NewReceivers(t, &twilio.Receipts{}, target.Scheme+"://"+target.Host,
+				map[string]string{"TWILIO_AUTH_TOKEN": v.Token})
 			valid := func(signature string) bool {
-				request := &http.Request{URL: &url.URL{Path: target.Path, RawPath: target.RawPath, RawQuery: target.RawQuery}, Header: http.Header{"X-Twilio-Signature": {signature}}}
+				request := &http.Request{
+					URL:    &url.URL{Path: target.Path, RawPath: target.RawPath, RawQuery: target.RawQuery},
+					Header: http.Header{"X-Twilio-Signature": {signature}},
+				}
 				_, err := receivers[0].Read(request, []byte(v.Body))
 				return err == nil
 			}
@@ -146,7 +155,8 @@ func TestSignatures(t *testing.T) {
 // FuzzRequests varies the requests to both paths.
 func FuzzRequests(f *testing.F) {
 	for _, seed := range []string{
-		"", "MessageSid=SM1&MessageStatus=failed&ErrorCode=30005", "MessageSid=%00&MessageStatus=%ff", "MessageSid=SM1&MessageStatus=sent&MessageStatus=x", "a;b",
+		"", "MessageSid=SM1&MessageStatus=failed&ErrorCode=30005", "MessageSid=%00&MessageStatus=%ff",
+		"MessageSid=SM1&MessageStatus=sent&MessageStatus=x", "a;b",
 		"MessageSid=SM1&From=%2B393401234567&Body=stop", "MessageSid=%00&From=%2B1&OptOutType=START", "From=whatsapp%3A%2B39",
 	} {
 		f.Add("d", seed)

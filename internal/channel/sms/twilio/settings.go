@@ -50,7 +50,8 @@ func (s *Settings) Servers() []string { return []string{s.BaseURL} }
 // NewSender returns the sender, or a [channel.OffError].
 func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	if s.AccountSID == "" {
-		return nil, channel.Off([2]string{"TWILIO_ACCOUNT_SID", s.AccountSID}, [2]string{"TWILIO_AUTH_TOKEN", string(s.AuthToken)}, [2]string{"TWILIO_FROM", s.From})
+		return nil, channel.Off([2]string{"TWILIO_ACCOUNT_SID", s.AccountSID}, [2]string{"TWILIO_AUTH_TOKEN", string(s.AuthToken)},
+			[2]string{"TWILIO_FROM", s.From})
 	}
 	base, err := url.Parse(s.BaseURL)
 	if err != nil {

@@ -91,7 +91,8 @@ func TestSendCodes(t *testing.T) {
 			body := fmt.Sprintf(`{"code":%d,"message":"no","more_info":"no","status":%d}`, tt.code, tt.status)
 			base := channeltest.Answering(t, channeltest.Answer{Status: tt.status, Body: body}, channeltest.Unseen)
 			_, err := newSender(t, base, time.Minute).Send(t.Context(), message())
-			require.Equal(t, &notification.ProviderError{Provider: "twilio", Class: tt.want, Status: tt.status, Code: tt.known, Suppress: tt.suppress}, err)
+			require.Equal(t,
+				&notification.ProviderError{Provider: "twilio", Class: tt.want, Status: tt.status, Code: tt.known, Suppress: tt.suppress}, err)
 		})
 	}
 }
@@ -102,10 +103,12 @@ func TestSendRefusesLocally(t *testing.T) {
 	channeltest.RunRefusals(t, newSender(t, channeltest.Nowhere, time.Minute), "twilio", message(), map[string]channeltest.Refusal{
 		"no number":       {Change: func(m *notification.Message) { m.To = "" }, Code: "invalid number: that is empty"},
 		"national number": {Change: func(m *notification.Message) { m.To = "3401234567" }, Code: "invalid number: " + string(address.NoCountry)},
-		"another channel": {Change: func(m *notification.Message) { m.To = "whatsapp:+393401234567" }, Code: "invalid number: " + string(address.NoCountry)},
-		"a zero too many": {Change: func(m *notification.Message) { m.To = "+41 (0)79 123 45 67" }, Code: "invalid number: " + string(address.TrunkZero)},
-		"no body":         {Change: func(m *notification.Message) { m.Body = " \n" }, Code: "empty body"},
-		"long body":       {Change: func(m *notification.Message) { m.Body = strings.Repeat("é", 1601) }, Code: "body too long"},
+		"another channel": {Change: func(m *notification.Message) { m.To = "whatsapp:+393401234567" },
+			Code: "invalid number: " + string(address.NoCountry)},
+		"a zero too many": {Change: func(m *notification.Message) { m.To = "+41 (0)79 123 45 67" },
+			Code: "invalid number: " + string(address.TrunkZero)},
+		"no body":   {Change: func(m *notification.Message) { m.Body = " \n" }, Code: "empty body"},
+		"long body": {Change: func(m *notification.Message) { m.Body = strings.Repeat("é", 1601) }, Code: "body too long"},
 	})
 }
 
@@ -119,11 +122,12 @@ func TestStatusCallback(t *testing.T) {
 		channeltest.PublicURL: channeltest.PublicURL + "/webhooks/twilio?delivery_id=" + message().DeliveryID + "#rc=5&rp=5xx,ct,rt",
 	} {
 		var form url.Values
-		base := channeltest.Answering(t, channeltest.Answer{Status: http.StatusCreated, Body: `{"sid":"SM0123"}`}, func(r *http.Request, body string) {
-			form, _ = url.ParseQuery(body)
-			user, password, _ := r.BasicAuth()
-			form.Set("login", user+":"+password)
-		})
+		base := channeltest.Answering(t, channeltest.Answer{Status: http.StatusCreated, Body: `{"sid":"SM0123"}`},
+			func(r *http.Request, body string) {
+				form, _ = url.ParseQuery(body)
+				user, password, _ := r.BasicAuth()
+				form.Set("login", user+":"+password)
+			})
 		settings := twilio.Settings{AccountSID: account, AuthToken: token, From: from, BaseURL: base}
 		sender, err := settings.NewSender(channel.Process{Timeout: time.Minute, Slots: 1, PublicURL: public})
 		require.NoError(t, err)
@@ -140,7 +144,8 @@ func TestValidityPeriod(t *testing.T) {
 
 	for left, want := range map[time.Duration]string{0: "", -time.Hour: "1", 24 * time.Hour: "36000"} {
 		var form url.Values
-		base := channeltest.Answering(t, channeltest.Answer{Status: http.StatusCreated, Body: `{"sid":"SM0123"}`}, func(_ *http.Request, body string) { form, _ = url.ParseQuery(body) })
+		base := channeltest.Answering(t, channeltest.Answer{Status: http.StatusCreated, Body: `{"sid":"SM0123"}`},
+			func(_ *http.Request, body string) { form, _ = url.ParseQuery(body) })
 		msg := message()
 		msg.Body = strings.Repeat("é", 1600)
 		if left != 0 {
@@ -155,8 +160,10 @@ func TestValidityPeriod(t *testing.T) {
 func TestSettings(t *testing.T) {
 	const phone = "must be a phone number in E.164, such as +15005550006"
 	channeltest.RunSettings(t, channeltest.Environment{
-		New:   func() channeltest.SenderSettings { return &twilio.Settings{} },
-		Whole: map[string]string{"TWILIO_ACCOUNT_SID": "AC1", "TWILIO_AUTH_TOKEN": "hunter2", "TWILIO_FROM": "+15005550006", "TWILIO_BASE_URL": "http://127.0.0.1:9090"},
+		New: func() channeltest.SenderSettings { return &twilio.Settings{} },
+		Whole: map[string]string{
+			"TWILIO_ACCOUNT_SID": "AC1", "TWILIO_AUTH_TOKEN": "hunter2", "TWILIO_FROM": "+15005550006", "TWILIO_BASE_URL": "http://127.0.0.1:9090",
+		},
 		Off:   "TWILIO_ACCOUNT_SID",
 		Needs: []string{"TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "TWILIO_FROM"},
 		Right: []map[string]string{

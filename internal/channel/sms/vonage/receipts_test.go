@@ -20,7 +20,8 @@ func receive(t *testing.T, fields map[string]string) channel.Received {
 	t.Helper()
 	signer := receiptstest.New("")
 	receivers := channeltest.NewReceivers(t, &vonage.Receipts{}, "", map[string]string{"VONAGE_SIGNATURE_SECRET": signer.VonageSecret})
-	received, err := receivers.Receive(t, "/webhooks/vonage", http.Header{"Content-Type": {"application/json"}}, signer.Vonage(time.Now(), fields))
+	received, err := receivers.Receive(t, "/webhooks/vonage", http.Header{"Content-Type": {"application/json"}},
+		signer.Vonage(time.Now(), fields))
 	require.NoError(t, err)
 	return received
 }
@@ -38,12 +39,17 @@ func TestReports(t *testing.T) {
 		{"unknown", "1", notification.Receipt{}},
 		{"delivered", "0", notification.Receipt{Status: notification.Delivered}},
 		{"expired", "2", notification.Receipt{Status: notification.Failed, Detail: "error 2: the phone is off or out of reach"}},
-		{"failed", "9", notification.Receipt{Status: notification.Failed, Detail: "error 9: the number gets no messages", Suppress: notification.SuppressedInvalid}},
-		{"rejected", "3", notification.Receipt{Status: notification.Failed, Detail: "error 3: the number is not in use any more", Suppress: notification.SuppressedInvalid}},
+		{"failed", "9", notification.Receipt{
+			Status: notification.Failed, Detail: "error 9: the number gets no messages", Suppress: notification.SuppressedInvalid,
+		}},
+		{"rejected", "3", notification.Receipt{
+			Status: notification.Failed, Detail: "error 3: the number is not in use any more", Suppress: notification.SuppressedInvalid,
+		}},
 		{"rejected", "77", notification.Receipt{Status: notification.Failed, Detail: "error 77"}},
 		{"failed", "+393401234567", notification.Receipt{Status: notification.Failed}},
 	} {
-		got := receive(t, map[string]string{"messageId": "V1", "status": tt.status, "err-code": tt.code, "client-ref": "d", "msisdn": "393401234567"})
+		got := receive(t,
+			map[string]string{"messageId": "V1", "status": tt.status, "err-code": tt.code, "client-ref": "d", "msisdn": "393401234567"})
 		require.Len(t, got.Receipts, 1)
 		require.WithinDuration(t, time.Now(), got.Receipts[0].At, time.Minute)
 		tt.want.ID, tt.want.MessageID, tt.want.DeliveryID, tt.want.At = "V1/"+tt.status, "V1", "d", got.Receipts[0].At
@@ -63,9 +69,13 @@ func TestAnswers(t *testing.T) {
 	signer := receiptstest.New("")
 	receivers := channeltest.NewReceivers(t, &vonage.Receipts{}, "", map[string]string{"VONAGE_SIGNATURE_SECRET": signer.VonageSecret})
 	header := http.Header{"Content-Type": {"application/json"}}
-	for text, want := range map[string][]bool{"STOP": {false}, " stop\n": {false}, "Unsubscribe": {false}, "START": {true}, "unstop": {true}, "YES": nil, "stop it": nil, "": nil} {
+	for text, want := range map[string][]bool{
+		"STOP": {false}, " stop\n": {false}, "Unsubscribe": {false}, "START": {true}, "unstop": {true}, "YES": nil, "stop it": nil, "": nil,
+	} {
 		for stamp, at := range map[string]time.Time{"2026-11-28 05:06:07": time.Date(2026, 11, 28, 5, 6, 7, 0, time.UTC), "soon": {}} {
-			fields := map[string]string{"msisdn": "393401234567", "to": "15005550006", "messageId": "V1", "text": text, "type": "text", "message-timestamp": stamp}
+			fields := map[string]string{
+				"msisdn": "393401234567", "to": "15005550006", "messageId": "V1", "text": text, "type": "text", "message-timestamp": stamp,
+			}
 			received, err := receivers.Receive(t, "/webhooks/vonage/inbound", header, signer.Vonage(time.Now(), fields))
 			require.NoError(t, err)
 			var answers []notification.OptOut
@@ -80,7 +90,8 @@ func TestAnswers(t *testing.T) {
 	for name, forged := range map[string]string{
 		"another number": strings.Replace(body, "393401234567", "393401234568", 1),
 		"no signature":   `{"msisdn":"393401234567","messageId":"V1","text":"STOP","timestamp":"1600000000"}`,
-		"old":            signer.Vonage(time.Now().Add(-26*time.Hour), map[string]string{"msisdn": "393401234567", "messageId": "V1", "text": "STOP"}),
+		"old": signer.Vonage(time.Now().Add(-26*time.Hour),
+			map[string]string{"msisdn": "393401234567", "messageId": "V1", "text": "STOP"}),
 	} {
 		_, err := receivers.Receive(t, "/webhooks/vonage/inbound", header, forged)
 		require.Error(t, err, name)

@@ -43,7 +43,8 @@ func (s *Settings) Servers() []string { return []string{s.BaseURL} }
 // NewSender returns the sender, or a [channel.OffError].
 func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	if s.Key == "" {
-		return nil, channel.Off([2]string{"VONAGE_API_KEY", s.Key}, [2]string{"VONAGE_API_SECRET", string(s.Secret)}, [2]string{"VONAGE_FROM", s.From})
+		return nil,
+			channel.Off([2]string{"VONAGE_API_KEY", s.Key}, [2]string{"VONAGE_API_SECRET", string(s.Secret)}, [2]string{"VONAGE_FROM", s.From})
 	}
 	return &Sender{settings: *s, publicURL: p.PublicURL, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}, nil
 }

@@ -54,7 +54,8 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	login := base64.StdEncoding.EncodeToString([]byte(s.settings.Key + ":" + string(s.settings.Secret)))
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Authorization": {"Basic " + login}}
 	exchange := channel.NewExchange(s.wire)
-	_ = exchange.Post(ctx, s.settings.BaseURL+"/sms/json", header, []byte(s.form(msg).Encode())) // the exchange holds the answer, and errors without secrets
+	// the exchange holds the answer, and errors without secrets
+	_ = exchange.Post(ctx, s.settings.BaseURL+"/sms/json", header, []byte(s.form(msg).Encode()))
 	result := exchange.Answer()
 	if failure := exchange.Failure(ctx, provider); failure != nil {
 		return result, failure

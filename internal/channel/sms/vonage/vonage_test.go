@@ -58,8 +58,10 @@ func TestStatuses(t *testing.T) {
 
 	for status, want := range map[string]notification.FailureClass{
 		"1": notification.Busy, "10": notification.Busy,
-		"2": notification.Refused, "3": notification.Refused, "6": notification.Refused, "7": notification.Refused, "22": notification.Refused, "99": notification.Refused,
-		"4": notification.Account, "8": notification.Account, "9": notification.Account, "11": notification.Account, "14": notification.Account, "15": notification.Account, "29": notification.Account,
+		"2": notification.Refused, "3": notification.Refused, "6": notification.Refused, "7": notification.Refused, "22": notification.Refused,
+		"99": notification.Refused,
+		"4":  notification.Account, "8": notification.Account, "9": notification.Account, "11": notification.Account, "14": notification.Account,
+		"15": notification.Account, "29": notification.Account,
 		"5": notification.Ambiguous,
 	} {
 		url := channeltest.Answering(t, answer(status, `,"error-text":"+393401200001 is not welcome"`), channeltest.Unseen)
@@ -85,7 +87,9 @@ func TestStatuses(t *testing.T) {
 func TestStatusesOfParts(t *testing.T) {
 	t.Parallel()
 
-	for parts, want := range map[string]notification.FailureClass{"0 0": "", "0 1": notification.Ambiguous, "1 0": notification.Ambiguous, "6 6": notification.Refused} {
+	for parts, want := range map[string]notification.FailureClass{
+		"0 0": "", "0 1": notification.Ambiguous, "1 0": notification.Ambiguous, "6 6": notification.Refused,
+	} {
 		first, second, _ := strings.Cut(parts, " ")
 		both := answer(first, fmt.Sprintf(`,"message-id":"A"},{"message-id":"B","status":%q`, second))
 		result, err := newSender(t, channeltest.Answering(t, both, channeltest.Unseen), time.Minute).Send(t.Context(), message())
@@ -109,7 +113,8 @@ func TestSendComposes(t *testing.T) {
 	}{
 		{name: "other characters", id: "evt-1-staff10-SMS", body: "Table for 4 at 19:30 – no", kind: "unicode", reference: "evt-1-staff10-SMS"},
 		{name: "GSM", id: "evt-1-staff10-SMS", body: "Caffè? [10 €]", kind: "text", reference: "evt-1-staff10-SMS"},
-		{name: "long id", id: strings.Repeat("a", 101), body: "x", kind: "text", reference: "9d0793397991b57a99a07c6e6b4a92bab68dbf605345cd0b87f385a448a726bc"},
+		{name: "long id", id: strings.Repeat("a", 101), body: "x", kind: "text",
+			reference: "9d0793397991b57a99a07c6e6b4a92bab68dbf605345cd0b87f385a448a726bc"},
 		{name: "expires soon", id: "d", body: "x", kind: "text", reference: "d", expires: time.Millisecond, ttl: "20000"},
 		{name: "expires late", id: "d", body: "x", kind: "text", reference: "d", expires: 30 * 24 * time.Hour, ttl: "604800000"},
 	}
@@ -133,7 +138,10 @@ func TestSendComposes(t *testing.T) {
 			require.NoError(t, err)
 
 			require.Equal(t, []string{key, secret}, []string{user, password})
-			want := url.Values{"from": {"15005550006"}, "to": {"393401200001"}, "text": {tt.body}, "type": {tt.kind}, "client-ref": {tt.reference}, "callback": {channeltest.PublicURL + "/webhooks/vonage"}}
+			want := url.Values{
+				"from": {"15005550006"}, "to": {"393401200001"}, "text": {tt.body}, "type": {tt.kind}, "client-ref": {tt.reference},
+				"callback": {channeltest.PublicURL + "/webhooks/vonage"},
+			}
 			if tt.ttl != "" {
 				want.Set("ttl", tt.ttl)
 			}
@@ -154,8 +162,10 @@ func TestSendRefusesLocally(t *testing.T) {
 func TestSettings(t *testing.T) {
 	const sender = "must be a phone number in E.164, such as +15005550006, or up to 11 letters and digits"
 	channeltest.RunSettings(t, channeltest.Environment{
-		New:   func() channeltest.SenderSettings { return &vonage.Settings{} },
-		Whole: map[string]string{"VONAGE_API_KEY": "abcd1234", "VONAGE_API_SECRET": "hunter2", "VONAGE_FROM": "+15005550006", "VONAGE_BASE_URL": "http://127.0.0.1:9090/"},
+		New: func() channeltest.SenderSettings { return &vonage.Settings{} },
+		Whole: map[string]string{
+			"VONAGE_API_KEY": "abcd1234", "VONAGE_API_SECRET": "hunter2", "VONAGE_FROM": "+15005550006", "VONAGE_BASE_URL": "http://127.0.0.1:9090/",
+		},
 		Off:   "VONAGE_API_KEY",
 		Needs: []string{"VONAGE_API_KEY", "VONAGE_API_SECRET", "VONAGE_FROM"},
 		Right: []map[string]string{

@@ -55,7 +55,8 @@ func showAll(w io.Writer, r *demo.Result) {
 		if why == "" && f.Digest != "" {
 			why = fmt.Sprintf("in %s (%d)", f.Digest, r.Digests[f.Digest])
 		}
-		terminal.Row(w, f.Event, terminal.Dash(f.Recipient), terminal.Dash(f.Channel), terminal.Dash(f.Decision), terminal.Dash(f.Status), terminal.Dash(f.Has), terminal.Dash(why))
+		terminal.Row(w, f.Event, terminal.Dash(f.Recipient), terminal.Dash(f.Channel), terminal.Dash(f.Decision), terminal.Dash(f.Status),
+			terminal.Dash(f.Has), terminal.Dash(why))
 	}
 	printRows(w, r.Rows)
 }

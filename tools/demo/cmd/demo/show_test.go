@@ -18,9 +18,12 @@ func TestShow(t *testing.T) {
 
 	result := &demo.Result{
 		Results: []demo.RecipientResult{
-			{Event: "hello", Recipient: "CUSTOMER/42", Channel: notification.Push, Decision: notification.DecisionSelected, Status: notification.Pending, Has: demo.NotYet, Why: "until 2026-11-22 08:00:00.000Z"},
-			{Event: "hello", Recipient: "CUSTOMER/42", Channel: notification.Slack, Decision: notification.DecisionSelected, Status: notification.Sent, Has: demo.Unknown, Digest: "digest-1"},
-			{Event: "hello", Recipient: "CUSTOMER/42", Channel: notification.Email, Decision: notification.DecisionSelected, Status: notification.Delivered, Has: demo.Has},
+			{Event: "hello", Recipient: "CUSTOMER/42", Channel: notification.Push, Decision: notification.DecisionSelected,
+				Status: notification.Pending, Has: demo.NotYet, Why: "until 2026-11-22 08:00:00.000Z"},
+			{Event: "hello", Recipient: "CUSTOMER/42", Channel: notification.Slack, Decision: notification.DecisionSelected,
+				Status: notification.Sent, Has: demo.Unknown, Digest: "digest-1"},
+			{Event: "hello", Recipient: "CUSTOMER/42", Channel: notification.Email, Decision: notification.DecisionSelected,
+				Status: notification.Delivered, Has: demo.Has},
 			{Event: "nobody", Why: "NO_ROUTING"},
 		},
 		Outcomes: map[string]string{"demo-r-hello": "RUNNING", "demo-r-nobody": "NO_ROUTING"},
@@ -43,7 +46,10 @@ nobody  -            -        -         -          -        NO_ROUTING
 every delivery ended as the rules say, including the failures on purpose, and the ledger agrees
 `, printed(true))
 
-	result.Rows = []demo.ServiceRow{{Outbox: "orders.outbox", EventID: "r-1", EventType: "OrderCreated", Mark: "SENT", Sent: true}, {Outbox: "orders.outbox", EventID: "r-2", EventType: "OrderCreated", Mark: "NEW"}}
+	result.Rows = []demo.ServiceRow{
+		{Outbox: "orders.outbox", EventID: "r-1", EventType: "OrderCreated", Mark: "SENT", Sent: true},
+		{Outbox: "orders.outbox", EventID: "r-2", EventType: "OrderCreated", Mark: "NEW"},
+	}
 	require.Contains(t, printed(true), `
 OUTBOX         EVENT  TYPE          MARK
 orders.outbox  r-1    OrderCreated  SENT
@@ -64,16 +70,19 @@ func TestSummary(t *testing.T) {
 	const selected = notification.DecisionSelected
 	results := []demo.RecipientResult{
 		{Event: "news", Recipient: "CUSTOMER/1", Channel: notification.Email, Decision: selected, Status: notification.Delivered},
-		{Event: "news", Recipient: "CUSTOMER/1", Channel: notification.SMS, Decision: selected, Status: notification.Failed, Why: "undelivered: error 30003: the phone is off or out of reach"},
+		{Event: "news", Recipient: "CUSTOMER/1", Channel: notification.SMS, Decision: selected, Status: notification.Failed,
+			Why: "undelivered: error 30003: the phone is off or out of reach"},
 		{Event: "news", Recipient: "CUSTOMER/2", Channel: notification.Email, Decision: notification.DecisionNoAddress},
 		{Event: "news", Recipient: "CUSTOMER/2", Channel: notification.SMS, Decision: notification.DecisionQuietHours},
 		{Event: "news", Recipient: "CUSTOMER/3", Channel: notification.Email, Decision: notification.DecisionQuietHours},
 		{Event: "news", Recipient: "CUSTOMER/3", Channel: notification.SMS, Decision: notification.DecisionUserDisabled},
 		{Event: "news", Recipient: "CUSTOMER/3", Channel: notification.Push, Decision: notification.DecisionSuppressed},
-		{Event: "wait", Recipient: "CUSTOMER/1", Channel: notification.Push, Decision: selected, Status: notification.Pending, Why: "until 2026-11-22 08:00:00.000Z"},
+		{Event: "wait", Recipient: "CUSTOMER/1", Channel: notification.Push, Decision: selected, Status: notification.Pending,
+			Why: "until 2026-11-22 08:00:00.000Z"},
 		{Event: "review-1", Recipient: "CUSTOMER/1", Channel: notification.Email, Decision: selected, Status: notification.Sent, Digest: "d"},
 		{Event: "review-2", Recipient: "CUSTOMER/1", Channel: notification.Email, Decision: selected, Status: notification.Sent, Digest: "d"},
-		{Event: "offer", Recipient: "CUSTOMER/1", Channel: notification.WebSocket, Decision: selected, Status: notification.Delivered, Has: demo.HasRead},
+		{Event: "offer", Recipient: "CUSTOMER/1", Channel: notification.WebSocket, Decision: selected, Status: notification.Delivered,
+			Has: demo.HasRead},
 		{Event: "nobody", Why: "NO_ROUTING"},
 	}
 	var out bytes.Buffer

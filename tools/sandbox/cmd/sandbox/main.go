@@ -63,7 +63,8 @@ prints, and TWILIO_AUTH_TOKEN.`,
 	cmd.Flags().StringVar(&cfg.Ledger, "ledger", "", "file of the ledger; an existing file is continued")
 	cmd.Flags().BoolVar(&cfg.Local, "local", false, "accept callbacks that the public internet cannot reach")
 	cmd.Flags().StringVar(&cfg.Gateway, "gateway", "", "where receipts go: scheme and host of PUBLIC_URL; without it the sandbox sends none")
-	cmd.Flags().StringVar(&cfg.Key, "sendgrid-key", "", "file of the key that signs receipts of e-mails, made if absent; without it each start makes a new key")
+	cmd.Flags().StringVar(&cfg.Key, "sendgrid-key", "",
+		"file of the key that signs receipts of e-mails, made if absent; without it each start makes a new key")
 	cmd.Flags().StringVar(&cfg.Receipts, "receipts", "", "delay, faults and outcomes of receipts in JSON, as PUT /receipts takes them")
 	_ = cmd.MarkFlagRequired("ledger") // it fails only for an unknown flag
 	return cmd
