@@ -130,7 +130,7 @@ type escalating struct {
 // due reports whether it is time for another delivery. If not, it sets the result to the reason.
 func (e *escalating) due(now notification.Escalating) bool {
 	e.result = EscalateResult{}
-	e.result.Outcome, e.result.Until = now.Judge(e.in.Escalation, e.in.Since)
+	e.result.Outcome, e.result.Until = now.Evaluate(e.in.Escalation, e.in.Since)
 	if !e.result.Until.IsZero() {
 		e.result.Wait = notification.InstantText(e.result.Until) + e.in.Escalation.Then()
 	}

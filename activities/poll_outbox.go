@@ -38,7 +38,7 @@ type PollOutboxResult struct {
 	Sent     int `json:",omitempty"` // rows that became events, topic records, or both, by the source's settings
 }
 
-// PollOutbox walks through the pending rows of a source for about a minute, and starts the
+// PollOutbox reads the pending rows of a source for about a minute, and starts the
 // workflows of its events. Before it stops, it ends its claims. If its process dies, the leases
 // expire and another poller claims the events.
 func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOutboxResult, error) {
@@ -52,10 +52,10 @@ func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOu
 	defer background.Wait()
 	defer cancel()
 
-	var walked relay.PollResult
-	var walking sync.WaitGroup
-	if source.Walk != nil {
-		walking.Go(func() { walked = walk(ctx, source.Walk.Source.Name, source.Walk) })
+	var relayed relay.PollResult
+	var relaying sync.WaitGroup
+	if source.Mover != nil {
+		relaying.Go(func() { relayed = relayRows(ctx, source.Mover.Source.Name, source.Mover) })
 	}
 	var total PollOutboxResult
 	if source.Outbox != nil {
@@ -67,8 +67,8 @@ func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOu
 		}
 		total = p.total
 	}
-	walking.Wait()
-	total.Sent, total.Failed = walked.Sent, total.Failed+walked.Failed
+	relaying.Wait()
+	total.Sent, total.Failed = relayed.Sent, total.Failed+relayed.Failed
 	return total, nil
 }
 
@@ -149,8 +149,8 @@ func stopping(ctx context.Context) bool {
 	}
 }
 
-// walk runs the walk of a source until the poller has to stop.
-func walk(ctx context.Context, name string, of *relay.Walk) relay.PollResult {
+// relayRows relays the rows of a source until the poller has to stop.
+func relayRows(ctx context.Context, name string, of *relay.Mover) relay.PollResult {
 	return of.Poll(ctx, relay.Run{
 		Log:      activity.GetLogger(ctx),
 		Metrics:  sourceMetrics{ofSource(ctx, name)},
@@ -160,7 +160,7 @@ func walk(ctx context.Context, name string, of *relay.Walk) relay.PollResult {
 	})
 }
 
-// sourceMetrics records the metrics of a walk.
+// sourceMetrics records the metrics of a relay.
 type sourceMetrics struct{ client.MetricsHandler }
 
 func (m sourceMetrics) Refused(records int)            { m.Counter(SinkRefusalsMetric).Inc(int64(records)) }

@@ -334,7 +334,7 @@ func TestPollOutboxOfAService(t *testing.T) {
 
 	started := &launcher{}
 	p := poll(t, ordersOf{event.On(herald)}, started,
-		activities.Source{Walk: &relay.Walk{Source: source, Table: table, Memory: relay.On(herald)}, Interval: 10 * time.Millisecond,
+		activities.Source{Mover: &relay.Mover{Source: source, Table: table, Memory: relay.On(herald)}, Interval: 10 * time.Millisecond,
 			BatchSize: 10})
 	await(t, herald, 25, "source = 'orders' AND status = 'PROCESSED'")
 	require.Eventually(t, func() bool { return get[int](t, business, "SELECT count(*) FROM outbox WHERE status = 'SENT'") == 25 }, patience,

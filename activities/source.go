@@ -11,7 +11,7 @@ import (
 
 // Source is an outbox that pollers poll.
 type Source struct {
-	Walk      *relay.Walk   // nil: the source is event_outbox without a topic
+	Mover     *relay.Mover  // nil: the source is event_outbox without a topic
 	Outbox    Outbox        // the events whose workflows the poller starts; nil: the source only has a topic
 	Interval  time.Duration // between two reads of Outbox
 	BatchSize int           // events claimed at once

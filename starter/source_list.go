@@ -44,7 +44,7 @@ func addResting(ctx context.Context, a *app, views []sourceView) error {
 		return err
 	}
 	for i := range views {
-		topics, err := relay.On(db).RestingTopics(ctx, views[i].Name)
+		topics, err := relay.On(db).TopicBackOffs(ctx, views[i].Name)
 		if err != nil {
 			return err
 		}

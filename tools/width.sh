@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export LC_ALL=C.UTF-8
 
-if git ls-files --cached --others --exclude-standard '*.go' | xargs grep -nE '^.{141,}' |
+if git ls-files --cached --others --exclude-standard '*.go' | xargs grep -snE '^.{141,}' |
   grep -vE '`[a-z]+:"[^`]*`$|^[^:]*_test\.go:[0-9]+:(.*["`=;]|[^({]*$)'; then
   echo "break these lines: they have more than 140 characters" >&2
   exit 1

@@ -105,7 +105,7 @@ func (e *adoptedEvents) hint() {
 	}
 }
 
-// wire connects a source. Herald's own outbox needs a walk only if it has a topic.
+// wire connects a source. Herald's own outbox needs a mover only if it has a topic.
 func (w *sourcesWiring) wire(ctx context.Context, source relay.Source) (wiredSource, error) {
 	wired := wiredSource{Source: activities.Source{Interval: source.PollInterval, BatchSize: w.cfg.OutboxBatchSize}}
 	if source.IsHerald() {
@@ -121,19 +121,19 @@ func (w *sourcesWiring) wire(ctx context.Context, source relay.Source) (wiredSou
 		return wired, err
 	}
 	w.tables = append(w.tables, table)
-	wired.Walk = &relay.Walk{Source: source, Table: table, Memory: relay.On(w.events)}
+	wired.Mover = &relay.Mover{Source: source, Table: table, Memory: relay.On(w.events)}
 	if source.Kafka != nil {
-		wired.Walk.Topics = w.topics
+		wired.Mover.Topics = w.topics
 	} else if source.Webhook {
-		wired.Walk.Topics = w.hook
+		wired.Mover.Topics = w.hook
 	}
 	if source.IsHerald() {
-		wired.Walk.Source.People = false // the rows are already events
+		wired.Mover.Source.People = false // the rows are already events
 		return wired, nil
 	}
 	if source.People {
 		events := &adoptedEvents{event.On(w.events), source.Name, make(chan struct{}, 1)}
-		wired.Outbox, wired.Walk.Adopted = events, events.hint
+		wired.Outbox, wired.Mover.Adopted = events, events.hint
 	}
 	wired.state = w.withRows(source.Name, func(ctx context.Context) (notification.OutboxState, error) {
 		failed, err := relay.On(w.events).FailedKeys(ctx, source.Name)

@@ -30,8 +30,8 @@ import (
 //
 // # Statements
 //
-// One statement takes the leases of all deliveries. The rules then judge some of them
-// again, with facts committed after the leases were taken; see [Store.judge]. These
+// One statement takes the leases of all deliveries. The rules then evaluate some of them
+// again, with facts committed after the leases were taken; see [Store.evaluate]. These
 // deliveries were planned more than a minute ago, had to wait, have expired, are withdrawn by
 // another event, or go to an erased person. Then the caps of the channel count the messages; see
 // [Store.countMessages]. One more statement reads the rows of deliveries that were not begun: they
@@ -61,9 +61,9 @@ func (s Store) begin(ctx context.Context, in notification.Begin) (attempts, erro
 	if in.StatusOnly {
 		return begun, nil
 	}
-	toJudge, toCount, err := s.takeLeases(ctx, in, begun)
-	if err == nil && len(toJudge) > 0 {
-		err = s.judge(ctx, in, toJudge, begun)
+	toEvaluate, toCount, err := s.takeLeases(ctx, in, begun)
+	if err == nil && len(toEvaluate) > 0 {
+		err = s.evaluate(ctx, in, toEvaluate, begun)
 	}
 	if err == nil && len(toCount) > 0 {
 		err = s.countMessages(ctx, in, toCount, begun)
@@ -144,7 +144,7 @@ const (
 		       coalesce(t.tied, 0) AS tied,
 		       coalesce(t.tied_for, '0') AS tied_for,
 		       n.created_at <= now() - interval '1 minute' OR n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE'
-		           OR coalesce(n.expires_at <= now(), false) OR ` + db.Erased + ` OR ` + db.Withdrawal + ` IS NOT NULL AS judged,
+		           OR coalesce(n.expires_at <= now(), false) OR ` + db.Erased + ` OR ` + db.Withdrawal + ` IS NOT NULL AS evaluated,
 		       CASE WHEN ` + planner.HasCap + ` THEN n.channel ELSE '' END AS capped,
 		       n.expires_at AS expires,
 		       least(n.expires_at - clock_timestamp(), '100 years') AS time_left, -- Go has no longer duration
@@ -171,15 +171,15 @@ const (
 
 // lease is a row of beginAttempts.
 type lease struct {
-	Status   notification.Status
-	Number   int
-	Owner    string
-	Counted  int
-	Judged   bool                 // the rules judge the delivery again
-	Capped   notification.Channel // whose caps may limit the delivery; empty: none
-	Expires  *time.Time
-	TimeLeft *time.Duration // until Expires
-	Problem  string
+	Status    notification.Status
+	Number    int
+	Owner     string
+	Counted   int
+	Evaluated bool                 // the rules evaluate the delivery again
+	Capped    notification.Channel // whose caps may limit the delivery; empty: none
+	Expires   *time.Time
+	TimeLeft  *time.Duration // until Expires
+	Problem   string
 	notification.Tried
 	notification.Message
 }
@@ -195,25 +195,25 @@ func (l lease) attempt(asked time.Time) notification.Attempt {
 	return a
 }
 
-// takeLeases begins the deliveries that are due. It returns the ids of the deliveries to judge, and
+// takeLeases begins the deliveries that are due. It returns the ids of the deliveries to evaluate, and
 // the channels of the deliveries that a cap may limit.
 func (s Store) takeLeases(
 	ctx context.Context, in notification.Begin, begun attempts,
-) (toJudge []string, toCount map[string]notification.Channel, err error) {
+) (toEvaluate []string, toCount map[string]notification.Channel, err error) {
 	toCount = map[string]notification.Channel{}
 	asked := time.Now() // before the database reads its clock, so that no message is sent late
 	leases, err := db.Collect(ctx, s.Pool, "take leases", db.ByName[lease](), beginAttempts,
 		in.DeliveryIDs, in.First, in.Owner, in.Lease, db.MaxDevices, in.Before, in.Outage, in.DigestID != "")
 	for _, l := range leases {
 		id := l.DeliveryID
-		if begun[id] = l.attempt(asked); l.Judged {
-			toJudge = append(toJudge, id)
+		if begun[id] = l.attempt(asked); l.Evaluated {
+			toEvaluate = append(toEvaluate, id)
 		}
 		if l.Capped != "" {
 			toCount[id] = l.Capped
 		}
 	}
-	return toJudge, toCount, err
+	return toEvaluate, toCount, err
 }
 
 const (

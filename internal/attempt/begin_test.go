@@ -206,7 +206,7 @@ func atMost(longest time.Duration, a notification.Attempt) notification.Attempt 
 	return a
 }
 
-// In a group that was planned a while ago, the rules judge each delivery separately. A
+// In a group that was planned a while ago, the rules evaluate each delivery separately. A
 // change for one delivery drops only that one. Deliveries go to the current address.
 func TestBeginAttemptsJudgesEachDelivery(t *testing.T) {
 	t.Parallel()
@@ -333,7 +333,7 @@ func TestBeginAttemptsBeginsEachDeliveryOnce(t *testing.T) {
 	require.ElementsMatch(t, ids, got)
 }
 
-// A group needs as many statements as one delivery, judged or not.
+// A group needs as many statements as one delivery, evaluated or not.
 func TestBeginAttemptsNeedsFewStatements(t *testing.T) {
 	t.Parallel()
 

@@ -98,7 +98,7 @@ func TestExpiredDeliveriesDoNotEscalate(t *testing.T) {
 		found := roomtest.Must(escalation.On(s).Escalating(t.Context(),
 			notification.EscalationKey{DeliveryID: roomtest.Mail, To: notification.SMS}))(t)
 
-		outcome, _ := found.Judge(notification.Escalation{From: notification.Email, To: notification.SMS, After: time.Second}, time.Time{})
+		outcome, _ := found.Evaluate(notification.Escalation{From: notification.Email, To: notification.SMS, After: time.Second}, time.Time{})
 		require.Equal(t, want, outcome)
 		require.Equal(t, left < 0, found.Expired)
 	}

@@ -248,7 +248,7 @@ func TestTiedAttempts(t *testing.T) {
 	}
 }
 
-// The rules judge each item of a digest separately. Each attempt shows the dropped items.
+// The rules evaluate each item of a digest separately. Each attempt shows the dropped items.
 func TestBeginDigestJudgesItsItems(t *testing.T) {
 	t.Parallel()
 

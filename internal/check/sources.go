@@ -203,7 +203,7 @@ func fixedTopics(ctx context.Context, brokers Brokers, sources []relay.Source) (
 // addResting adds the topics for which rows wait, unless they are known to be missing.
 func addResting(ctx context.Context, db *db.DB, facts []topicFact, sources []relay.Source) ([]topicFact, error) {
 	for _, source := range sources {
-		topics, err := relay.On(db).RestingTopics(ctx, source.Name)
+		topics, err := relay.On(db).TopicBackOffs(ctx, source.Name)
 		if err != nil {
 			return facts, err
 		}

@@ -326,8 +326,8 @@ func (r *roles) workerAdopts() {
 	require.NoError(r.t, relay.On(adopting).KeepRows(r.t.Context(), "orders", []relay.KnownRow{{Key: "1", EventID: "e"}}))
 	require.NoError(r.t, relay.On(adopting).ForgetRows(r.t.Context(), "orders", []string{"1"}))
 	require.NoError(r.t,
-		relay.On(adopting).RestTopic(r.t.Context(), "orders", relay.RestingTopic{Topic: "t", Wait: time.Second, Error: "of a test"}))
-	require.NoError(r.t, relay.On(adopting).WakeTopics(r.t.Context(), "orders", []string{"t"}))
+		relay.On(adopting).BackOffTopic(r.t.Context(), "orders", relay.TopicBackOff{Topic: "t", Wait: time.Second, Error: "of a test"}))
+	require.NoError(r.t, relay.On(adopting).EndBackOffs(r.t.Context(), "orders", []string{"t"}))
 }
 
 // workerDeletes requires that the additional grants allow deletion from all tables.

@@ -64,10 +64,10 @@ func (v Verdict) Until(expires time.Time) Verdict {
 	return v
 }
 
-// Judge applies again the rules that planned the delivery. It skips the rules that planning
+// Evaluate applies again the rules that planned the delivery. It skips the rules that planning
 // settles for good. If an operator ordered the delivery, only the rules that bind operators
 // apply.
-func (c AttemptCheck) Judge(now time.Time) Verdict {
+func (c AttemptCheck) Evaluate(now time.Time) Verdict {
 	if c.Withdrawn != "" && !c.Again {
 		return Verdict{Dropped: c.Withdrawn}
 	}

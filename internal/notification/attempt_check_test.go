@@ -27,7 +27,7 @@ func TestJudgeEverySituation(t *testing.T) {
 		}
 		w := s.waited()
 		want := s.want()
-		got := w.Judge(noon)
+		got := w.Evaluate(noon)
 		switch want {
 		case notification.DecisionSelected:
 			require.Empty(t, got.Dropped, "%+v", s)
@@ -38,26 +38,26 @@ func TestJudgeEverySituation(t *testing.T) {
 
 		w.SkipQuiet, s.quiet = true, false
 		if want = s.want(); want == notification.DecisionSelected {
-			require.Equal(t, notification.Verdict{}, w.Judge(noon), "%+v", s)
+			require.Equal(t, notification.Verdict{}, w.Evaluate(noon), "%+v", s)
 		} else {
-			require.Equal(t, notification.Verdict{Dropped: string(want)}, w.Judge(noon), "%+v", s)
+			require.Equal(t, notification.Verdict{Dropped: string(want)}, w.Evaluate(noon), "%+v", s)
 		}
 
 		w.Ordered, w.SkipQuiet = true, false
 		missing := s.expired || s.suppressed || (s.noAddress && s.channel != notification.WebSocket)
-		require.Equal(t, missing, w.Judge(noon).Held(), "%+v", s)
+		require.Equal(t, missing, w.Evaluate(noon).Held(), "%+v", s)
 		for _, left := range []func(*notification.AttemptCheck){
 			func(w *notification.AttemptCheck) { w.Known = false },
 			func(w *notification.AttemptCheck) { w.Active = false },
 		} {
 			gone := w
 			left(&gone)
-			require.Equal(t, notification.Verdict{Dropped: notification.NoLongerRecipient}, gone.Judge(noon))
+			require.Equal(t, notification.Verdict{Dropped: notification.NoLongerRecipient}, gone.Evaluate(noon))
 		}
 		w.Member = false
-		require.Equal(t, missing, w.Judge(noon).Held(), "an operator's order ignores membership")
+		require.Equal(t, missing, w.Evaluate(noon).Held(), "an operator's order ignores membership")
 		w.Ordered = false
-		require.Equal(t, notification.Verdict{Dropped: notification.NoLongerRecipient}, w.Judge(noon))
+		require.Equal(t, notification.Verdict{Dropped: notification.NoLongerRecipient}, w.Evaluate(noon))
 	}
 }
 
@@ -68,10 +68,10 @@ func TestJudgeAfterADelay(t *testing.T) {
 	s := situation{channel: notification.Email, supported: true}
 	w := s.waited()
 	w.Setup.Routing[0].Strategy, w.Setup.Routing[0].Delay = notification.Delayed, time.Hour
-	require.Equal(t, notification.Verdict{}, w.Judge(noon))
+	require.Equal(t, notification.Verdict{}, w.Evaluate(noon))
 
 	w.Setup.Routing = nil
-	require.Equal(t, notification.Verdict{}, w.Judge(noon), "a planned delivery does not need its route")
+	require.Equal(t, notification.Verdict{}, w.Evaluate(noon), "a planned delivery does not need its route")
 }
 
 // Every reason to drop a delivery has a text for people.
@@ -80,7 +80,7 @@ func TestDroppedMeaning(t *testing.T) {
 
 	seen := map[string]bool{notification.NoLongerRecipient: true}
 	for _, s := range situations() {
-		seen[s.waited().Judge(noon).Dropped] = true
+		seen[s.waited().Evaluate(noon).Dropped] = true
 	}
 	delete(seen, "")
 	require.Len(t, seen, 9)

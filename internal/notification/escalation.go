@@ -79,9 +79,9 @@ type Escalating struct {
 	Throttles   []Throttle // the last delivery for the key
 }
 
-// Judge returns how an escalation that began at since has ended, or until when it waits. If both are
+// Evaluate returns how an escalation that began at since has ended, or until when it waits. If both are
 // zero, another delivery is due. A failed delivery ends the wait at once.
-func (e Escalating) Judge(escalation Escalation, since time.Time) (ended EscalationOutcome, until time.Time) {
+func (e Escalating) Evaluate(escalation Escalation, since time.Time) (ended EscalationOutcome, until time.Time) {
 	instead := e.Unreachable && escalation.IfUnreachable
 	switch due := escalation.Due(since, e.SendAfter); {
 	case e.Followed:

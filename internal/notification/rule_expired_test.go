@@ -52,7 +52,7 @@ func TestExpired(t *testing.T) {
 					Known: true, Active: true, Member: true, Channel: notification.Email, Setup: setup, Recipient: recipient, ExpiresAt: tt.expires,
 					Ordered: ordered,
 				}
-				require.Equal(t, tt.want == expired, check.Judge(noon).Dropped == string(expired), "an attempt decides the same")
+				require.Equal(t, tt.want == expired, check.Evaluate(noon).Dropped == string(expired), "an attempt decides the same")
 			}
 		})
 	}

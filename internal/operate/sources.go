@@ -176,7 +176,7 @@ const retryPage = 500
 
 // RetrySource retries the failed rows of a source: the rows with the keys, or all if there are no
 // keys. It first marks the rows as pending in their table, and then deletes Herald's record of
-// them. If it is interrupted between the two steps, the source's walk still retries the rows.
+// them. If it is interrupted between the two steps, the source's relay still retries the rows.
 func (o *Operator) RetrySource(ctx context.Context, source relay.Source, keys []string, dryRun bool) (RetriedRows, error) {
 	result := RetriedRows{Source: source.Name, Skipped: slices.Clone(keys)}
 	table, err := dialects.Open(ctx, source)

@@ -175,7 +175,7 @@ func TestPurgeKeepsIncomingTextMessages(t *testing.T) {
 	require.Equal(t, []string{"OPT_OUT"}, postgrestest.List(t, s, "SELECT reason FROM recipient_suppression"))
 }
 
-// While a topic of a source rests, the source's events stay: they show the walk who was notified.
+// While a topic of a source rests, the source's events stay: they show the relay who was notified.
 // Herald's own events also stay until their topic has them, unless their topic was removed.
 func TestPurgeKeepsEventsThatWaitForTheirTopic(t *testing.T) {
 	t.Parallel()
@@ -188,11 +188,11 @@ func TestPurgeKeepsEventsThatWaitForTheirTopic(t *testing.T) {
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET produced_at = now() WHERE event_id = 'produced'")
 	postgrestest.AddMany(t, s.Pool, 1, postgrestest.SourceStart{},
 		postgrestest.Expressions{"seq": "(SELECT seq FROM event_outbox WHERE event_id = 'before')"})
-	require.NoError(t, relay.On(s).RestTopic(t.Context(), "orders", relay.RestingTopic{Topic: "t", Wait: time.Microsecond, Error: "unknown"}))
+	require.NoError(t, relay.On(s).BackOffTopic(t.Context(), "orders", relay.TopicBackOff{Topic: "t", Wait: time.Microsecond, Error: "unknown"}))
 	purgeAll(t, s, purge.Outbox)
 	require.ElementsMatch(t, []string{"told", "waits"}, postgrestest.List(t, s, "SELECT event_id FROM event_outbox"))
 
-	require.NoError(t, relay.On(s).WakeTopics(t.Context(), "orders", []string{"t"}))
+	require.NoError(t, relay.On(s).EndBackOffs(t.Context(), "orders", []string{"t"}))
 	purgeAll(t, s, purge.Outbox)
 	require.Equal(t, []string{"waits"}, postgrestest.List(t, s, "SELECT event_id FROM event_outbox"))
 

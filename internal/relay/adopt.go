@@ -9,7 +9,7 @@ import (
 )
 
 // adopt inserts events for the new rows of a page, so that people are notified. It skips rows that
-// waited for their topic, because their first look already adopted them.
+// waited for their topic, because their first scan already adopted them.
 func (p *poll) adopt(ctx context.Context, page *page) error {
 	if !p.Source.People {
 		return nil
@@ -50,7 +50,7 @@ func (p *poll) adopt(ctx context.Context, page *page) error {
 	return p.Memory.KeepRows(ctx, p.Source.Name, untold)
 }
 
-// fresh returns the rows of a page that may have no event yet. An earlier look may already have adopted
+// fresh returns the rows of a page that may have no event yet. An earlier scan may already have adopted
 // the rows that are not sent now, so fresh asks for the ids of these rows, without payloads.
 func (p *poll) fresh(ctx context.Context, page *page) (fresh []*pageRow, err error) {
 	var waiting []*pageRow
@@ -58,7 +58,7 @@ func (p *poll) fresh(ctx context.Context, page *page) (fresh []*pageRow, err err
 	for i := range page.rows {
 		switch row := &page.rows[i]; {
 		case row.known:
-		case row.err == nil && (p.rests.has(row.record.Topic) || page.held[row.hash]):
+		case row.err == nil && (p.backOffs.has(row.record.Topic) || page.held[row.hash]):
 			waiting, ids = append(waiting, row), append(ids, row.eventID)
 		default:
 			fresh = append(fresh, row)

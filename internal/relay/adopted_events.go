@@ -107,7 +107,7 @@ func refusal(err error) string {
 	return strings.TrimSpace("Herald's database refuses it: SQLSTATE " + refused.Code + " " + refused.ConstraintName)
 }
 
-// BeginOwnOutbox records once where the walk through Herald's own outbox begins.
+// BeginOwnOutbox records once where the relay through Herald's own outbox begins.
 func (s Store) BeginOwnOutbox(ctx context.Context) error {
 	const query = `
 		INSERT INTO source_start (source, seq)

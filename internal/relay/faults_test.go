@@ -17,7 +17,7 @@ import (
 )
 
 // linked is a process that reaches the two databases over links.
-func (s *service) linked(t *testing.T) (walk *relay.Walk, business, herald *link.Link) {
+func (s *service) linked(t *testing.T) (walk *relay.Mover, business, herald *link.Link) {
 	t.Helper()
 	over := *s
 	business, over.source.DatabaseURL = stacktest.LinkTo(t, s.source.DatabaseURL)
@@ -98,8 +98,8 @@ func TestWalkAfterADeath(t *testing.T) {
 	}
 }
 
-// While a database is unreachable, the walk waits with an acknowledged page. No row is lost or out of
-// order, and each person is notified once. The walk repeats at most the page that was in flight.
+// While a database is unreachable, the relay waits with an acknowledged page. No row is lost or out of
+// order, and each person is notified once. The relay repeats at most the page that was in flight.
 func TestWalkWhileADatabaseIsAway(t *testing.T) {
 	t.Parallel()
 
@@ -129,21 +129,21 @@ func TestWalkWhileADatabaseIsAway(t *testing.T) {
 	require.Zero(t, count(t, s.herald, "source_row"))
 }
 
-// waker ends rests when the test allows it, and signals when it has.
+// waker ends back-offs when the test allows it, and signals when it has.
 type waker struct {
 	relay.Memory
 	may  chan struct{}
 	tell func()
 }
 
-func (w waker) WakeTopics(ctx context.Context, source string, topics []string) error {
+func (w waker) EndBackOffs(ctx context.Context, source string, topics []string) error {
 	<-w.may
 	defer w.tell()
-	return w.Memory.WakeTopics(ctx, source, topics)
+	return w.Memory.EndBackOffs(ctx, source, topics)
 }
 
-// A poller without rows for a resting topic does not end the rest while another poller's rows wait.
-// Operators see the rest until these rows are sent.
+// A poller without rows for a topic does not end its back-off while another poller's rows wait.
+// Operators see the back-off until these rows are sent.
 func TestWalkKeepsTheRestOfAnotherPoller(t *testing.T) {
 	t.Parallel()
 
@@ -154,7 +154,7 @@ func TestWalkKeepsTheRestOfAnotherPoller(t *testing.T) {
 	s.many(t, 1, 16, 16, "orders-out")
 	require.Eventually(t, func() bool { return s.rows(t, "status = 'SENT'") > 0 }, patience, 5*time.Millisecond)
 	exec(t, s.business, "UPDATE outbox SET event_type = 'missing', status = 'NEW' WHERE status = 'SENT'") // of the first poller
-	s.resting(t, 1)
+	s.backedOff(t, 1)
 	second := s.walk(t)
 	may, has := make(chan struct{}), make(chan struct{})
 	second.Memory = waker{second.Memory, may, sync.OnceFunc(func() { close(has) })}
@@ -170,5 +170,5 @@ func TestWalkKeepsTheRestOfAnotherPoller(t *testing.T) {
 
 	s.createTopic(t, "missing")
 	s.await(t, 16, "status = 'SENT'")
-	s.resting(t, 0)
+	s.backedOff(t, 0)
 }

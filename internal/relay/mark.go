@@ -14,7 +14,7 @@ const (
 
 // mark marks rows as sent, together with rows that this process could not mark before. First it
 // stores a row that waited for its topic as sent, so that the row releases its key.
-func (w *Walk) mark(ctx context.Context, more []pageRow) error {
+func (w *Mover) mark(ctx context.Context, more []pageRow) error {
 	w.marking.Lock()
 	defer w.marking.Unlock()
 	w.unmarked = append(w.unmarked, more...)
@@ -57,7 +57,7 @@ func rowKeys(rows []pageRow) []string {
 
 // keepMarks stores the rows that cannot be marked, and forgets finished rows. It keeps rows that notified
 // nobody.
-func (w *Walk) keepMarks(ctx context.Context, rows []pageRow, unmarkable map[string]error) error {
+func (w *Mover) keepMarks(ctx context.Context, rows []pageRow, unmarkable map[string]error) error {
 	var kept []KnownRow
 	var forgotten []string
 	for _, row := range rows {
@@ -80,7 +80,7 @@ func (w *Walk) keepMarks(ctx context.Context, rows []pageRow, unmarkable map[str
 	return w.Memory.ForgetRows(ctx, w.Source.Name, forgotten)
 }
 
-func (w *Walk) keep(ctx context.Context, rows []KnownRow) error {
+func (w *Mover) keep(ctx context.Context, rows []KnownRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (p *poll) settle(ctx context.Context, page page) error {
 }
 
 // markFailed marks a row as failed in its own table, and stores that mark. If the table refuses
-// the mark, a later look retries.
+// the mark, a later scan retries.
 func (p *poll) markFailed(ctx context.Context, row KnownRow) error {
 	if !p.Table.MarksFailed() {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Memory is Herald's database: the events of adopted rows, and the rows and topics that the walk
+// Memory is Herald's database: the events of adopted rows, and the rows and topics that the relay
 // remembers.
 type Memory interface {
-	// BeginOwnOutbox stores where the walk through Herald's own outbox begins. A repeat changes
+	// BeginOwnOutbox stores where the relay through Herald's own outbox begins. A repeat changes
 	// nothing.
 	BeginOwnOutbox(ctx context.Context) error
 	// TakePosition returns the position that the last owner of exactly these slots stored. nil:
@@ -32,12 +32,12 @@ type Memory interface {
 	// OverdueRows returns the keys of rows that were not retried in time, the oldest first.
 	OverdueRows(ctx context.Context, source string, limit int) ([]string, error)
 
-	RestingTopics(ctx context.Context, source string) ([]RestingTopic, error)
-	// RestTopic stores a poller's next attempt at a topic. The latest attempt of all pollers counts.
-	RestTopic(ctx context.Context, source string, topic RestingTopic) error
-	// WakeTopics ends rests, except rests whose next attempt is in the future: another poller's rows
+	TopicBackOffs(ctx context.Context, source string) ([]TopicBackOff, error)
+	// BackOffTopic stores a poller's next attempt at a topic. The latest attempt of all pollers counts.
+	BackOffTopic(ctx context.Context, source string, topic TopicBackOff) error
+	// EndBackOffs ends back-offs, except back-offs whose next attempt is in the future: another poller's rows
 	// wait for that attempt.
-	WakeTopics(ctx context.Context, source string, topics []string) error
+	EndBackOffs(ctx context.Context, source string, topics []string) error
 }
 
 // KnownRow is a row of source_row.
@@ -55,103 +55,104 @@ type KnownRow struct {
 	SentFor     time.Duration // time since it was sent
 }
 
-// RestingTopic is a topic that accepts no records.
-type RestingTopic struct {
+// TopicBackOff is a topic that accepts no records.
+type TopicBackOff struct {
 	Topic string
 	Wait  time.Duration // until the next attempt
-	Since time.Duration // time since the rest began
+	Since time.Duration // time since the back-off began
 	Error string
 }
 
 const (
-	// A topic's rest doubles each time.
-	firstRest, maxRest = 5 * time.Second, 5 * time.Minute
-	// maxRests limits the topics that one poller remembers.
-	maxRests = 10_000
+	// A topic's back-off doubles each time.
+	firstBackOff, longestBackOff = 5 * time.Second, 5 * time.Minute
+	// maxBackOffs limits the topics that one poller remembers.
+	maxBackOffs = 10_000
 )
 
-// rests holds the resting topics of a source, as one poller knows them.
-type rests struct {
+// backOffs holds the topics of a source that accept nothing now, as one poller knows them.
+type backOffs struct {
 	mu     sync.Mutex
-	topics map[string]rest
+	topics map[string]backOff
 }
 
-type rest struct {
+// backOff is the time in which a topic gets no records.
+type backOff struct {
 	until time.Time
 	wait  time.Duration
 }
 
-// newRests adds the topics in before, which rested for this poller earlier. Another poller may have
-// ended their rest, but only for its own slots.
-func newRests(topics []RestingTopic, before []string) *rests {
-	r := &rests{topics: map[string]rest{}}
+// newBackOffs adds the topics in before, which this poller left alone earlier. Another poller may have
+// ended their back-off, but only for its own slots.
+func newBackOffs(topics []TopicBackOff, before []string) *backOffs {
+	b := &backOffs{topics: map[string]backOff{}}
 	for _, topic := range before {
-		r.topics[topic] = rest{time.Now(), firstRest}
+		b.topics[topic] = backOff{time.Now(), firstBackOff}
 	}
 	for _, topic := range topics {
-		r.topics[topic.Topic] = rest{time.Now().Add(topic.Wait), min(max(topic.Since, firstRest), maxRest)}
+		b.topics[topic.Topic] = backOff{time.Now().Add(topic.Wait), min(max(topic.Since, firstBackOff), longestBackOff)}
 	}
-	return r
+	return b
 }
 
-func (r *rests) names() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Collect(maps.Keys(r.topics))
+func (b *backOffs) names() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Collect(maps.Keys(b.topics))
 }
 
-func (r *rests) has(topic string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, resting := r.topics[topic]
-	return resting
+func (b *backOffs) has(topic string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, found := b.topics[topic]
+	return found
 }
 
-// after returns the length of a topic's next rest: twice the last rest.
-func (r *rests) after(topic string) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return min(max(2*r.topics[topic].wait, firstRest), maxRest)
+// after returns the length of a topic's next back-off: twice the last one.
+func (b *backOffs) after(topic string) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return min(max(2*b.topics[topic].wait, firstBackOff), longestBackOff)
 }
 
-// begin starts a topic's rest.
-func (r *rests) begin(topic string, wait time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, known := r.topics[topic]; known || len(r.topics) < maxRests {
-		r.topics[topic] = rest{time.Now().Add(wait), wait}
+// begin starts a topic's back-off.
+func (b *backOffs) begin(topic string, wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, known := b.topics[topic]; known || len(b.topics) < maxBackOffs {
+		b.topics[topic] = backOff{time.Now().Add(wait), wait}
 	}
 }
 
-// over returns the topics whose rest has ended.
-func (r *rests) over(now time.Time) map[string]bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// over returns the topics whose back-off has ended.
+func (b *backOffs) over(now time.Time) map[string]bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	over := map[string]bool{}
-	for topic, rest := range r.topics {
-		if now.After(rest.until) {
+	for topic, backOff := range b.topics {
+		if now.After(backOff.until) {
 			over[topic] = true
 		}
 	}
 	return over
 }
 
-// next returns when the next rest ends; zero: no topic rests.
-func (r *rests) next() (next time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, rest := range r.topics {
-		if now := time.Now(); rest.until.After(now) && (next.IsZero() || rest.until.Before(next)) {
-			next = rest.until
+// next returns when the next back-off ends; zero: there is none.
+func (b *backOffs) next() (next time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, backOff := range b.topics {
+		if now := time.Now(); backOff.until.After(now) && (next.IsZero() || backOff.until.Before(next)) {
+			next = backOff.until
 		}
 	}
 	return next
 }
 
-func (r *rests) end(topics map[string]bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (b *backOffs) end(topics map[string]bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for topic := range topics {
-		delete(r.topics, topic)
+		delete(b.topics, topic)
 	}
 }

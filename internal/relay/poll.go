@@ -45,7 +45,7 @@ const (
 	// shareInterval is the time that a poller works with less than its share of the slots. Then
 	// it tries to take more, because a dead process may have held the missing slots.
 	shareInterval = 5 * time.Second
-	// alertInterval is the time between two looks while rows arrive.
+	// alertInterval is the time between two scans while rows arrive.
 	alertInterval = 25 * time.Millisecond
 	// sweepShare limits the sweeps of the back to a fifth of the time, unless a row is due for a retry.
 	sweepShare = 4
@@ -53,20 +53,20 @@ const (
 
 // poll is one poller's state.
 type poll struct {
-	*Walk
+	*Mover
 	Run
 	recorder *recorder // nil: the source has no topic
 	slots    map[int]bool
 	owner    string // of the slots: identifies this poller while it holds them
-	rests    *rests
+	backOffs *backOffs
 
 	position
 	sweptAt   time.Time
 	checkedAt time.Time // last run of forgetGone
 	sweepTook time.Duration
 	due       time.Time      // the next retry of a row or a topic; zero: none
-	held      map[int64]bool // keys of rows that were refused in this look
-	freed     map[int64]bool // keys whose waiting row has ended in this look, or is being tried
+	held      map[int64]bool // keys of rows that were refused in this scan
+	freed     map[int64]bool // keys whose waiting row has ended in this scan, or is being tried
 	marks     chan error     // result of marking the previous page; nil: finished
 
 	backOff limit.BackOff // while a database or the broker is unreachable
@@ -74,8 +74,8 @@ type poll struct {
 }
 
 // Poll sends rows until the run stops.
-func (w *Walk) Poll(ctx context.Context, run Run) PollResult {
-	p := &poll{Walk: w, Run: run}
+func (w *Mover) Poll(ctx context.Context, run Run) PollResult {
+	p := &poll{Mover: w, Run: run}
 	if w.Source.HasDestination() {
 		p.recorder = newRecorder(w.Source)
 	}
@@ -114,10 +114,10 @@ func (p *poll) own(ctx context.Context) {
 
 // step looks at the front and, if a sweep is due, at a page of the back.
 func (p *poll) step(ctx context.Context) {
-	end, err := p.look(ctx, &p.Front)
+	end, err := p.scan(ctx, &p.Front)
 	if err == nil && p.Front.From != "" && p.sweepIsDue() {
-		var swept lookEnd
-		swept, err = p.look(ctx, &p.Back)
+		var swept scanEnd
+		swept, err = p.scan(ctx, &p.Back)
 		end.sent, end.failed, end.cut = end.sent+swept.sent, end.failed+swept.failed, end.cut || swept.cut
 	}
 	p.total.Sent, p.total.Failed = p.total.Sent+end.sent, p.total.Failed+end.failed

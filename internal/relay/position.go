@@ -14,7 +14,7 @@ import (
 type position struct {
 	Front, Back lane
 	Released    map[int64]bool // keys whose waiting row the back has ended; the back sends their rows, not the front
-	Resting     []string       // resting topics
+	Resting     []string       // topics that back off
 	Settings    string         // of the source: after a change, rows may have other topics
 }
 
@@ -24,7 +24,7 @@ const maxReleased = 10_000
 // resume continues where the last owner of the poller's slots stopped. After a death or a
 // change of settings, it begins at the first row.
 func (p *poll) resume(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
 	if p.Source.IsHerald() {
 		if err := p.Memory.BeginOwnOutbox(ctx); err != nil {
@@ -44,8 +44,8 @@ func (p *poll) resume(ctx context.Context) error {
 		before.Released = map[int64]bool{}
 	}
 	before.Back.began = time.Now()
-	resting, err := p.Memory.RestingTopics(ctx, p.Source.Name)
-	p.position, p.rests = before, newRests(resting, before.Resting)
+	backOffs, err := p.Memory.TopicBackOffs(ctx, p.Source.Name)
+	p.position, p.backOffs = before, newBackOffs(backOffs, before.Resting)
 	p.held, p.freed = map[int64]bool{}, map[int64]bool{}
 	return err
 }
@@ -58,7 +58,7 @@ func (p *poll) keepPosition(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	p.Resting, p.Settings = p.rests.names(), p.settings()
+	p.Resting, p.Settings = p.backOffs.names(), p.settings()
 	kept, err := json.Marshal(p.position)
 	if err == nil {
 		err = p.Memory.KeepPosition(ctx, p.Source.Name, p.owner, kept)

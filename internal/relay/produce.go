@@ -17,7 +17,7 @@ type pageEnd struct {
 type outcome struct {
 	done        []pageRow
 	refused     []refusedRow
-	resting     map[string]*RefusedError // topics that accept nothing
+	faulty      map[string]*RefusedError // topics that accept nothing
 	unavailable map[string]error         // topics without an answer from any broker
 }
 
@@ -30,7 +30,7 @@ type refusedRow struct {
 // send sends the due rows of a page. It marks a sent page while the next page is being sent, and waits for
 // the marks before the page after that.
 func (p *poll) send(ctx context.Context, l *lane, page page) (end pageEnd, err error) {
-	due, o, passed := p.judge(l, page)
+	due, o, passed := p.evaluate(l, page)
 	end.passed = passed
 	if err := p.settle(ctx, page); err != nil {
 		return end, err
@@ -40,7 +40,7 @@ func (p *poll) send(ctx context.Context, l *lane, page page) (end pageEnd, err e
 	p.observe(o.done)
 	p.release(l, o.done)
 	awaited := p.awaitMarks()
-	if awaited == nil && len(o.refused)+len(o.resting)+len(o.unavailable) == 0 {
+	if awaited == nil && len(o.refused)+len(o.faulty)+len(o.unavailable) == 0 {
 		p.marks = make(chan error, 1)
 		go func() { p.marks <- p.mark(ctx, o.done) }()
 		return end, nil
@@ -52,12 +52,12 @@ func (p *poll) send(ctx context.Context, l *lane, page page) (end pageEnd, err e
 	if err != nil {
 		return end, err
 	}
-	return end, p.rest(ctx, o)
+	return end, p.leaveTopics(ctx, o)
 }
 
-// judge returns the rows of a page to produce now, and counts the rows that it passes over. Rows
+// evaluate returns the rows of a page to produce now, and counts the rows that it passes over. Rows
 // that can never be produced are refused at once.
-func (p *poll) judge(l *lane, page page) (due []pageRow, o outcome, passed int) {
+func (p *poll) evaluate(l *lane, page page) (due []pageRow, o outcome, passed int) {
 	for _, row := range page.rows {
 		switch step := row.step(p.Table.MarksFailed()); {
 		case step == passWaiting:
@@ -72,7 +72,7 @@ func (p *poll) judge(l *lane, page page) (due []pageRow, o outcome, passed int) 
 			o.refused = append(o.refused, refusedRow{row, errors.New(row.PeopleError)})
 		case row.err != nil:
 			o.refused = append(o.refused, refusedRow{row, row.err})
-		case p.rests.has(row.record.Topic) && !l.Open[row.record.Topic]:
+		case p.backOffs.has(row.record.Topic) && !l.Open[row.record.Topic]:
 			passed++
 		default:
 			if row.Refusals > 0 { // later rows of its key follow in the same call
@@ -96,7 +96,7 @@ func (p *poll) isHeld(l *lane, page page, row pageRow) bool {
 	}
 }
 
-// hold makes later rows of the row's key wait in this look. Rows without a key have no order.
+// hold makes later rows of the row's key wait in this scan. Rows without a key have no order.
 func (p *poll) hold(row pageRow) {
 	if row.hash != 0 {
 		p.held[row.hash] = true
@@ -131,14 +131,14 @@ func (p *poll) produce(ctx context.Context, due []pageRow, o *outcome) (again bo
 	for i, row := range due {
 		records[i] = row.record
 	}
-	o.resting, o.unavailable = map[string]*RefusedError{}, map[string]error{}
+	o.faulty, o.unavailable = map[string]*RefusedError{}, map[string]error{}
 	for i, err := range p.Topics.ProduceAll(ctx, records) {
 		var refused *RefusedError
 		switch {
 		case err == nil:
 			o.done = append(o.done, due[i])
-		case errors.As(err, &refused) && refused.Verdict == RestTopic:
-			o.resting[due[i].record.Topic] = refused
+		case errors.As(err, &refused) && refused.Verdict == BackOffTopic:
+			o.faulty[due[i].record.Topic] = refused
 		case errors.As(err, &refused):
 			p.hold(due[i])
 			o.refused = append(o.refused, refusedRow{due[i], refused})
@@ -163,34 +163,34 @@ func (p *poll) observe(done []pageRow) {
 	}
 }
 
-// rest starts the rest of topics that accept nothing. If no broker answers for a topic, but
-// brokers are reachable, its partition has no leader. Then the topic rests too. Otherwise the
-// walk waits for the brokers.
-func (p *poll) rest(ctx context.Context, o outcome) error {
+// leaveTopics starts the back-off of topics that accept nothing. If no broker answers for a topic, but
+// brokers are reachable, its partition has no leader. Then the topic backs off too. Otherwise the
+// relay waits for the brokers.
+func (p *poll) leaveTopics(ctx context.Context, o outcome) error {
 	for topic, err := range o.unavailable {
 		if p.Topics.Ready(ctx) != nil {
 			return err
 		}
-		if err := p.restTopic(ctx, topic, err); err != nil {
+		if err := p.backOffTopic(ctx, topic, err); err != nil {
 			return err
 		}
 	}
-	for topic, refused := range o.resting {
-		if err := p.restTopic(ctx, topic, refused); err != nil {
+	for topic, refused := range o.faulty {
+		if err := p.backOffTopic(ctx, topic, refused); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// restTopic stores the rest before this poller starts it. So the stored rest never ends later than the
-// poller's rest, and no rest begins that the database does not have.
-func (p *poll) restTopic(ctx context.Context, topic string, why error) error {
-	wait := p.rests.after(topic)
-	if err := p.Memory.RestTopic(ctx, p.Source.Name, RestingTopic{Topic: topic, Wait: wait, Error: why.Error()}); err != nil {
+// backOffTopic stores the back-off before this poller starts it. So the stored one never ends later than the
+// poller's, and none begins that the database does not have.
+func (p *poll) backOffTopic(ctx context.Context, topic string, why error) error {
+	wait := p.backOffs.after(topic)
+	if err := p.Memory.BackOffTopic(ctx, p.Source.Name, TopicBackOff{Topic: topic, Wait: wait, Error: why.Error()}); err != nil {
 		return err
 	}
-	p.rests.begin(topic, wait)
+	p.backOffs.begin(topic, wait)
 	delete(p.Front.Open, topic)
 	delete(p.Back.Open, topic)
 	p.dueIn(wait)

@@ -128,8 +128,8 @@ func (s Store) KeepPosition(ctx context.Context, source, owner string, position 
 	return s.Exec(ctx, "keep the position of a walk", query, source, owner, position)
 }
 
-// RestingTopics returns the topics of a source that accept no records.
-func (s Store) RestingTopics(ctx context.Context, source string) ([]RestingTopic, error) {
+// TopicBackOffs returns the topics of a source that accept no records.
+func (s Store) TopicBackOffs(ctx context.Context, source string) ([]TopicBackOff, error) {
 	const query = `
 		SELECT topic, coalesce(greatest(next_attempt_at - now(), '0'), '0') AS wait, now() - resting_since AS since, error
 		FROM   source_topic
@@ -137,12 +137,12 @@ func (s Store) RestingTopics(ctx context.Context, source string) ([]RestingTopic
 		ORDER BY topic
 		LIMIT  1000`
 
-	return db.Collect(ctx, s.Pool, "read the resting topics of a source", pgx.RowToStructByName[RestingTopic], query, source)
+	return db.Collect(ctx, s.Pool, "read the resting topics of a source", pgx.RowToStructByName[TopicBackOff], query, source)
 }
 
-// RestTopic records that a topic accepts no records. If several pollers record that, the latest next
+// BackOffTopic records that a topic accepts no records. If several pollers record that, the latest next
 // attempt counts.
-func (s Store) RestTopic(ctx context.Context, source string, topic RestingTopic) error {
+func (s Store) BackOffTopic(ctx context.Context, source string, topic TopicBackOff) error {
 	const query = `
 		INSERT INTO source_topic (source, topic, next_attempt_at, error)
 		VALUES ($1, $2, now() + $3::interval, $4)
@@ -153,9 +153,9 @@ func (s Store) RestTopic(ctx context.Context, source string, topic RestingTopic)
 	return s.Exec(ctx, "let a topic rest", query, source, topic.Topic, topic.Wait, topic.Error)
 }
 
-// WakeTopics records that topics accept records again. If another poller has set a later attempt, the
-// topic rests until that attempt.
-func (s Store) WakeTopics(ctx context.Context, source string, topics []string) error {
+// EndBackOffs records that topics accept records again. If another poller has set a later attempt, the
+// topic gets nothing until that attempt.
+func (s Store) EndBackOffs(ctx context.Context, source string, topics []string) error {
 	const query = `
 		DELETE FROM source_topic
 		WHERE  source = $1
@@ -165,7 +165,7 @@ func (s Store) WakeTopics(ctx context.Context, source string, topics []string) e
 	return s.Exec(ctx, "end the rest of topics", query, source, topics)
 }
 
-// SourceState counts the failed rows of a source, up to [MostCounted], and its resting topics.
+// SourceState counts the failed rows of a source, up to [MostCounted], and its topics that accept nothing.
 func (s Store) SourceState(ctx context.Context, source string) (failed, resting int, err error) {
 	const query = `
 		SELECT (SELECT count(*) FROM (SELECT FROM source_row WHERE source = $1 AND failed_at IS NOT NULL LIMIT $2) AS f),

@@ -20,7 +20,7 @@ const (
 	// posts limits the concurrent posts of one page.
 	posts       = 16
 	postTimeout = 10 * time.Second
-	// pageTime is the time after which a page begins no more posts. The walk reads the remaining rows again.
+	// pageTime is the time after which a page begins no more posts. The relay reads the remaining rows again.
 	pageTime = 15 * time.Second
 )
 
@@ -116,16 +116,16 @@ func verdictOf(status int) (verdict relay.Verdict, judged bool) {
 		return "", false
 	case status < 400, status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound,
 		status == http.StatusMethodNotAllowed, status == http.StatusGone:
-		return relay.RestTopic, true
+		return relay.BackOffTopic, true
 	default:
 		return relay.RetryRecord, true
 	}
 }
 
-// errAsked is the state of a receiver after a post that it did not judge.
+// errAsked is the state of a receiver after a post that it did not answer.
 var errAsked = errors.New("the receiver was busy or down at the last post")
 
-// Ready returns an error. The walk calls it after a post that the receiver did not judge, and only another
+// Ready returns an error. The relay calls it after a post that the receiver did not answer, and only another
 // post can find out whether it answers again.
 func (e *Endpoint) Ready(context.Context) error {
 	return &relay.UnavailableError{Err: errAsked}

@@ -115,7 +115,7 @@ func TestVerdicts(t *testing.T) {
 	t.Parallel()
 
 	for status, want := range map[int]relay.Verdict{
-		302: relay.RestTopic, 401: relay.RestTopic, 403: relay.RestTopic, 404: relay.RestTopic, 405: relay.RestTopic, 410: relay.RestTopic,
+		302: relay.BackOffTopic, 401: relay.BackOffTopic, 403: relay.BackOffTopic, 404: relay.BackOffTopic, 405: relay.BackOffTopic, 410: relay.BackOffTopic,
 		400: relay.RetryRecord, 413: relay.RetryRecord, 422: relay.RetryRecord,
 		408: "", 429: "", 500: "", 503: "",
 	} {

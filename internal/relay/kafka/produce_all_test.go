@@ -151,7 +151,7 @@ func TestProduceAllToAnUnknownTopic(t *testing.T) {
 		errs := producer.ProduceAll(within(t, patience), records)
 
 		for _, err := range errs[:2] {
-			requireRefused(t, err, relay.RefusedError{Topic: unknown, Code: "UNKNOWN_TOPIC_OR_PARTITION", Verdict: relay.RestTopic})
+			requireRefused(t, err, relay.RefusedError{Topic: unknown, Code: "UNKNOWN_TOPIC_OR_PARTITION", Verdict: relay.BackOffTopic})
 		}
 		require.ErrorIs(t, errs[2], relay.ErrKeyHeld)
 		require.NoError(t, errs[3])

@@ -166,5 +166,5 @@ func TestNotAuthorised(t *testing.T) {
 
 	require.NoError(t, produce(producer, within(t, patience), relay.Record{Topic: "orders"}))
 	requireRefused(t, produce(producer, within(t, patience), relay.Record{Topic: "wallet"}),
-		relay.RefusedError{Topic: "wallet", Code: "TOPIC_AUTHORIZATION_FAILED", Verdict: relay.RestTopic})
+		relay.RefusedError{Topic: "wallet", Code: "TOPIC_AUTHORIZATION_FAILED", Verdict: relay.BackOffTopic})
 }

@@ -19,7 +19,7 @@ func (p *Producer) MissingTopics(ctx context.Context, topics []string) (map[stri
 	missing := map[string]string{}
 	for _, topic := range found {
 		word := kerr.TypedErrorForCode(topic.ErrorCode)
-		if word != nil && topic.Topic != nil && verdicts[word] == relay.RestTopic {
+		if word != nil && topic.Topic != nil && verdicts[word] == relay.BackOffTopic {
 			missing[*topic.Topic] = word.Message
 		}
 	}

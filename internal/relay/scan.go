@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Walk moves the rows of one outbox. The pollers of a process share it.
-type Walk struct {
+// Mover moves the rows of one outbox. The pollers of a process share it.
+type Mover struct {
 	Source Source
 	Table  Table
 	Memory Memory
@@ -71,8 +71,8 @@ type Topics interface {
 const (
 	// lookTime limits the age of a snapshot: old snapshots burden the service's database.
 	lookTime = 5 * time.Second
-	// lookTimeout limits a look if a server does not answer.
-	lookTimeout = lookTime + time.Minute
+	// scanTimeout limits a scan if a server does not answer.
+	scanTimeout = lookTime + time.Minute
 	// goneInterval is the time between two runs of forgetGone.
 	goneInterval = 10 * time.Second
 )
@@ -80,24 +80,24 @@ const (
 // lane is a position in the table and its progress. The package's Overview explains the front and
 // the back.
 type lane struct {
-	From     string          // the next look begins after this cursor; empty: at the first row
+	From     string          // the next scan begins after this cursor; empty: at the first row
 	Sweeping bool            // the lane began at the first row and has not reached the last row
 	Passed   int             // rows that this sweep left pending
-	Open     map[string]bool // resting topics that this sweep tries again
+	Open     map[string]bool // topics that back off, which this sweep tries again
 	began    time.Time       // start of the sweep
 }
 
-// lookEnd is the result of a look.
-type lookEnd struct {
+// scanEnd is the result of a scan.
+type scanEnd struct {
 	sent, failed int
 	passed       int
 	cut          bool // there are more rows
 }
 
-// look reads pages of the front, or one page of the back, and sends the due rows. While it
+// scan reads pages of the front, or one page of the back, and sends the due rows. While it
 // produces one page, it reads and adopts the next.
-func (p *poll) look(ctx context.Context, l *lane) (end lookEnd, err error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+func (p *poll) scan(ctx context.Context, l *lane) (end scanEnd, err error) {
+	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
 	if err := p.mark(ctx, nil); err != nil {
 		return end, err
@@ -141,9 +141,9 @@ func (p *poll) look(ctx context.Context, l *lane) (end lookEnd, err error) {
 	return end, err
 }
 
-// nextStart returns where the lane's next look begins. start is the cursor before this look's
+// nextStart returns where the lane's next scan begins. start is the cursor before this scan's
 // last page, and next is the cursor after it.
-func (p *poll) nextStart(l *lane, start, next string, again bool, end lookEnd) string {
+func (p *poll) nextStart(l *lane, start, next string, again bool, end scanEnd) string {
 	switch {
 	case l == &p.Back && again:
 		return start
@@ -175,20 +175,20 @@ func (p *poll) prepareAhead(ctx context.Context, snapshot Snapshot, cursor strin
 	return ahead
 }
 
-// beginSweep makes a lane retry the topics whose rest has ended.
+// beginSweep makes a lane retry the topics whose back-off has ended.
 func (p *poll) beginSweep(l *lane) {
-	*l = lane{Sweeping: true, began: time.Now(), Open: p.rests.over(time.Now())}
-	p.due = p.rests.next()
+	*l = lane{Sweeping: true, began: time.Now(), Open: p.backOffs.over(time.Now())}
+	p.due = p.backOffs.next()
 }
 
-// endSweep ends the rest of topics that accepted all rows of a sweep, and forgets deleted rows. At this
+// endSweep ends the back-off of topics that accepted all rows of a sweep, and forgets deleted rows. At this
 // point, the back has sent all rows that the front left to it, in order.
 func (p *poll) endSweep(ctx context.Context, l *lane) error {
 	if len(l.Open) > 0 {
-		if err := p.Memory.WakeTopics(ctx, p.Source.Name, slices.Collect(maps.Keys(l.Open))); err != nil {
+		if err := p.Memory.EndBackOffs(ctx, p.Source.Name, slices.Collect(maps.Keys(l.Open))); err != nil {
 			return err
 		}
-		p.rests.end(l.Open)
+		p.backOffs.end(l.Open)
 	}
 	if l == &p.Back {
 		clear(p.Released)
@@ -257,9 +257,9 @@ type RefusedError struct {
 type Verdict string
 
 const (
-	RetryRecord Verdict = "retry" // the refusal counts, and the record is retried
-	FailRecord  Verdict = "fail"  // the record will never be accepted
-	RestTopic   Verdict = "rest"  // the topic is at fault: it is missing, or Herald may not write to it
+	RetryRecord  Verdict = "retry" // the refusal counts, and the record is retried
+	FailRecord   Verdict = "fail"  // the record will never be accepted
+	BackOffTopic Verdict = "rest"  // the topic is at fault: it is missing, or Herald may not write to it
 )
 
 func (e *RefusedError) Error() string {

@@ -76,12 +76,12 @@ func (s *service) createTopic(t *testing.T, topic string) {
 }
 
 // walk returns one process's walk through the source.
-func (s *service) walk(t *testing.T) *relay.Walk {
+func (s *service) walk(t *testing.T) *relay.Mover {
 	t.Helper()
 	table, err := dialects.Open(t.Context(), s.source)
 	require.NoError(t, err)
 	t.Cleanup(table.Close)
-	walk := &relay.Walk{Source: s.source, Table: table, Memory: relay.On(s.herald)}
+	walk := &relay.Mover{Source: s.source, Table: table, Memory: relay.On(s.herald)}
 	if s.source.Kafka != nil {
 		producer, err := kafka.New(kafka.Settings{Brokers: []string{s.cluster.Address}, ClientID: "test"})
 		require.NoError(t, err)
@@ -105,7 +105,7 @@ func (p *poller) Untold(rows int)            { p.untold.Add(int64(rows)) }
 func (p *poller) Acknowledged(time.Duration) { p.acknowledged.Add(1) }
 
 // start starts a poller, which stops at the end of the test, or when a condition is true.
-func start(t *testing.T, walk *relay.Walk, ends ...func() bool) *poller {
+func start(t *testing.T, walk *relay.Mover, ends ...func() bool) *poller {
 	t.Helper()
 	p := &poller{done: make(chan struct{})}
 	ctx := context.WithoutCancel(t.Context())
@@ -176,8 +176,8 @@ func (s *service) known(t *testing.T, want int, condition string) {
 		condition)
 }
 
-// resting waits until exactly want topics rest.
-func (s *service) resting(t *testing.T, want int) {
+// backedOff waits until exactly want topics back off.
+func (s *service) backedOff(t *testing.T, want int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return count(t, s.herald, "source_topic") == want }, patience, 5*time.Millisecond)
 }

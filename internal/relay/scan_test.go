@@ -38,7 +38,7 @@ func TestWalk(t *testing.T) {
 	require.Zero(t, count(t, s.herald, "source_row"))
 }
 
-// A missing topic rests. Its rows count no refusals and never fail. Later rows of other topics
+// A missing topic backs off. Its rows count no refusals and never fail. Later rows of other topics
 // are sent, even with the same keys.
 func TestWalkPassesOverAMissingTopic(t *testing.T) {
 	t.Parallel()
@@ -102,7 +102,7 @@ func TestWalkPassesOverManyRows(t *testing.T) {
 	s.await(t, 20_103, "status = 'SENT'") // with another route, it begins at the first row
 }
 
-// A topic whose partition has no leader rests, like a missing topic. Later rows are sent, even
+// A topic whose partition has no leader backs off, like a missing topic. Later rows are sent, even
 // with the same keys.
 func TestWalkPassesOverATopicWithoutALeader(t *testing.T) {
 	t.Parallel()
@@ -118,7 +118,7 @@ func TestWalkPassesOverATopicWithoutALeader(t *testing.T) {
 	require.Equal(t, 1, count(t, s.herald, "source_topic WHERE topic = 'leaderless' AND error ~ 'NOT_LEADER'"))
 	end()
 	s.await(t, 200, "status = 'SENT'")
-	s.resting(t, 0)
+	s.backedOff(t, 0)
 	require.Zero(t, s.requireOrder(t, "leaderless", 1, 100, 10))
 }
 
@@ -136,7 +136,7 @@ func TestWalkHandsOver(t *testing.T) {
 		walk := s.walk(t)
 		pollers.Go(func() {
 			for t.Context().Err() == nil {
-				asked := 0 // after each page and each look
+				asked := 0 // after each page and each scan
 				<-start(t, walk, func() bool { asked++; return t.Context().Err() != nil || asked > 30 }).done
 			}
 		})
@@ -274,7 +274,7 @@ func TestWalkWithoutATopic(t *testing.T) {
 	s.known(t, 1, "failed_at IS NOT NULL AND people_error <> ''")
 }
 
-// The walk waits for an unreachable broker: nothing fails, nothing is lost, and the order stays.
+// The relay waits for an unreachable broker: nothing fails, nothing is lost, and the order stays.
 func TestWalkWhileTheBrokerIsDown(t *testing.T) {
 	t.Parallel()
 
@@ -317,7 +317,7 @@ func TestWalkWithTwoPollers(t *testing.T) {
 }
 
 // A service deletes a row during its retries. That releases the row's key, and the rows that it held are
-// sent in order, even if the walk has passed over many other rows.
+// sent in order, even if the relay has passed over many other rows.
 func TestWalkForgetsRowsThatAreGone(t *testing.T) {
 	t.Parallel()
 

@@ -13,11 +13,11 @@ import (
 	"herald/internal/suppression"
 )
 
-// judge asks the rules about deliveries whose leases were just taken, with all facts that
+// evaluate asks the rules about deliveries whose leases were just taken, with all facts that
 // may have changed since planning. A delivery that must not be sent becomes CANCELLED. That
 // delivery, and a delivery that must wait, lose their leases. All others go to the current
 // address. If the rules cannot be asked, no attempt begins: the caller gives the leases back.
-func (s Store) judge(ctx context.Context, in notification.Begin, ids []string, begun attempts) error {
+func (s Store) evaluate(ctx context.Context, in notification.Begin, ids []string, begun attempts) error {
 	found, err := s.attemptFacts(ctx, ids)
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (s Store) judge(ctx context.Context, in notification.Begin, ids []string, b
 	for _, f := range found {
 		f.SkipQuiet, f.Ordered, f.Again = f.SkipQuiet || in.SkipQuiet, in.Ordered, in.Again
 		attempt, address := begun[f.DeliveryID], f.Recipient.Address(f.Channel)
-		if attempt.Verdict = f.Judge(f.Now).Until(f.ExpiresAt); attempt.Held() {
+		if attempt.Verdict = f.Evaluate(f.Now).Until(f.ExpiresAt); attempt.Held() {
 			held = append(held, attempt)
 		} else if address != attempt.Message.To {
 			attempt.Message.To = address
@@ -135,7 +135,7 @@ type attemptFacts struct {
 }
 
 // selectAttemptFacts is the start of a query that reads the deliveries n. A delivery without an
-// entity is judged without a membership and without an entity's settings.
+// entity is evaluated without a membership and without an entity's settings.
 const selectAttemptFacts = `
 	SELECT ` + planner.RecipientFacts + `,
 	       n.user_type, n.user_id,
