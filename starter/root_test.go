@@ -234,10 +234,10 @@ func TestHostileValuesAreReplaced(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)
+	// As in a schema without these constraints.
 	c.exec(t, `
 		ALTER TABLE event_outbox
 			DROP CONSTRAINT event_outbox_event_type_printable, DROP CONSTRAINT event_outbox_aggregate_type_printable,
-			// older schemas had no such constraints
 			DROP CONSTRAINT event_outbox_aggregate_id_printable, DROP CONSTRAINT event_outbox_correlation_id_printable`)
 	for _, sql := range []string{
 		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, correlation_id, payload, status, error_message)
