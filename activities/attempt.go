@@ -92,7 +92,7 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (by notification.S
 	err = a.try(ctx, &m)
 	if errors.Is(err, notification.ErrBackOff) {
 		a.release(ctx, m.begun)
-		return by, nil, resting(err, activity.GetInfo(ctx).Attempt)
+		return by, nil, backOffFailure(err, activity.GetInfo(ctx).Attempt)
 	}
 	countAttempts(ctx, m.channel, m.result)
 	if m.tried.Begun > 1 {

@@ -22,9 +22,10 @@ type batch struct {
 	unrecorded []notification.AttemptResult
 	err        error // of the database, or no token came: no further group begins
 
-	mu       sync.Mutex // guards the fields below
-	rested   error      // set: all providers rest
-	progress BatchProgress
+	mu sync.Mutex // guards the fields below
+	// allBackOff is set if the circuits of all providers are open, or all are at their limits.
+	allBackOff error
+	progress   BatchProgress
 }
 
 // newBatch continues from the progress in the last heartbeat of an earlier execution.
@@ -76,6 +77,6 @@ func (b *batch) snapshot() BatchProgress {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	progress := b.progress
-	progress.Resting = b.activities.singles.resting()
+	progress.Resting = b.activities.singles.yieldReason()
 	return progress
 }

@@ -91,7 +91,7 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 		b.giveBack(whole, begun[next:])
 	}
 	calls.Wait()
-	results = b.withoutRested(whole, begun, results[:next])
+	results = b.withoutBackedOff(whole, begun, results[:next])
 	countAttempts(whole, b.in.Channel, results...)
 	countDeliveries(whole, b.in.Channel, notification.Sent, sentOf(results)) // even if not recorded: nothing sends them again
 	b.activities.tellBestEffort(whole, b.in.Channel, results)
@@ -117,10 +117,10 @@ func (b *batch) giveBack(ctx context.Context, begun []notification.Attempt) {
 	}
 }
 
-// withoutRested returns the results of the messages that a provider was asked to send. If all
+// withoutBackedOff returns the results of the messages that a provider was asked to send. If all
 // providers rested, it gives the other messages back, and the batch begins no further group. If only
 // the destinations of some messages rested, a separate workflow sends each of these messages.
-func (b *batch) withoutRested(
+func (b *batch) withoutBackedOff(
 	ctx context.Context, begun []notification.Attempt, results []notification.AttemptResult,
 ) (asked []notification.AttemptResult) {
 	var rested []notification.Attempt
@@ -128,13 +128,13 @@ func (b *batch) withoutRested(
 		switch {
 		case result.Outcome != "":
 			asked = append(asked, result)
-		case result.DeliveryID != "": // empty: the message expired
+		case result.DeliveryID != "": // it was not sent; empty: the message expired
 			rested = append(rested, begun[i])
 		}
 	}
 	switch {
-	case len(rested) > 0 && b.rested != nil:
-		b.fail(b.rested)
+	case len(rested) > 0 && b.allBackOff != nil:
+		b.fail(b.allBackOff)
 		b.giveBack(ctx, rested)
 	case len(rested) > 0:
 		b.activities.release(ctx, rested)
@@ -167,7 +167,7 @@ func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notific
 	if errors.Is(err, notification.ErrBackOff) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.rested = resting(err, 1)
+		b.allBackOff = backOffFailure(err, 1)
 		return m.result
 	}
 	err = attemptFailure(m, err)

@@ -92,8 +92,8 @@ func IsPermanent(err error) bool {
 	return ok && application.NonRetryable()
 }
 
-// isResting reports whether an attempt sent nothing because all providers rest.
-func isResting(err error) bool {
+// isBackOff reports whether an attempt sent nothing because all providers rest.
+func isBackOff(err error) bool {
 	application, ok := errors.AsType[*temporal.ApplicationError](err)
 	return ok && application.Type() == ProvidersRest
 }

@@ -47,7 +47,7 @@ func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, 
 			}, nil
 		}
 		own := notification.Quiet(check.Preference, check.Timezone, now)
-		result.Quiet = silence.Quiet && own.Quiet
+		result.Quiet = silence.Quiet && own.Quiet // quiet hours of a group alone do not drop a digest
 	}
 	sealed, err := a.Digests.SealDigest(ctx, notification.Sealing{
 		DigestID: in.DigestID, Key: in.Key, Window: notification.DigestWindow{Length: in.Window, Timed: in.Timed, ReadyOnly: in.ReadyOnly},

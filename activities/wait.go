@@ -33,10 +33,10 @@ const (
 // retries it.
 var errNoToken = benign("more urgent messages use up the rate limit", RateLimited, tokenRetry)
 
-// resting returns the failure of an attempt that sent nothing because all providers rest. Temporal
+// backOffFailure returns the failure of an attempt that sent nothing because all providers rest. Temporal
 // retries it when the rest ends. Earlier retries would only load Temporal and the database. attempt
 // counts from 1.
-func resting(err error, attempt int32) error {
+func backOffFailure(err error, attempt int32) error {
 	delay := tokenRetry
 	rest, ok := errors.AsType[*notification.BackOffError](err)
 	switch {

@@ -85,8 +85,8 @@ func failedInBatch(ctx workflow.Context, in DeliverInput) (DeliverResult, error)
 	return result, temporal.NewApplicationError(in.Failed, DeliveryFailed)
 }
 
-// deliver sends and waits until the delivery has ended. The status PENDING means that the rules
-// drop the delivery, for the reason in the result.
+// deliver sends and waits until the delivery has ended. A result with the status PENDING is not open:
+// the rules drop the delivery for its reason, and the caller records it as CANCELLED.
 func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	attemptsBefore, attempt := 0, send
 	if in.Policy.Local {
@@ -97,6 +97,8 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 		if err != nil || reopened.Status != notification.Pending {
 			return DeliverResult{Status: reopened.Status}, err
 		}
+		// From here on, Retry means that the operator's order overrides preferences. A delivery that waits
+		// for its own time again is no such order.
 		in.Policy, attemptsBefore, in.Retry = reopened.Policy, reopened.AttemptsBefore, !reopened.Waits
 	}
 	var obeyed *order

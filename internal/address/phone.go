@@ -60,6 +60,7 @@ func normalPhone(text string) (string, Flaw) {
 
 // hasTrunkZero reports whether a 0 after the country code is wrong. In Italy, it is a part of the number.
 func hasTrunkZero(number string, marked bool) bool {
+	// A country code has one to three digits, so the zero is at 2, 3 or 4.
 	if !marked && !strings.Contains(number[2:5], "0") {
 		return false
 	}

@@ -67,6 +67,9 @@ func (s Store) endAndSuppress(ctx context.Context, results []notification.Attemp
 // rows does. The planner cannot see the number of results, so it keeps its plan: planning
 // takes as long as ending an attempt. An attempt without a lease was recorded as lost. The
 // provider's words about a person who was erased are not stored.
+//
+// In item, mine means that the attempt still has its lease, and open that the result may change the
+// delivery: it is PENDING or FAILED, or it is CANCELLED or DELIVERED and the provider accepted the message.
 const endAttempts = `
 		WITH item AS (
 			SELECT i.*, CASE WHEN i.words = '' THEN NULL WHEN ` + db.Erased + ` THEN '` + db.ErasedText + `' ELSE i.words END AS detail,
@@ -128,7 +131,7 @@ const endAttempts = `
 			    END AS age, CASE
 			    WHEN n.created_at > now() - interval '1 minute' AND n.send_after IS NULL AND n.strategy = 'IMMEDIATE'
 			    THEN greatest(clock_timestamp() - n.created_at, '0') END AS waited
-		), told AS (
+		), dead_letters AS (
 			INSERT INTO delivery_follow_up (delivery_id, kind)
 			SELECT delivery_id, 'DEAD_LETTER'
 			FROM   recorded

@@ -19,7 +19,7 @@ func relayMemory() *comparison {
 		about: "memory of a worker that relays a large backlog to Kafka, and a small one",
 		a:     "a backlog of a million rows",
 		b:     "a backlog of a thousand rows, in another process",
-		named: true,
+		named: true, // it takes long
 		pairs: 1,
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.Rows, "rows", 1_000_000, "pending rows of A")

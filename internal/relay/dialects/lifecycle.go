@@ -31,6 +31,6 @@ func (t neededTrigger) do() string {
 }
 
 func forLifecycle(d dialect, triggers ...neededTrigger) dialect {
-	d.indexes, d.triggers = d.indexes[:1], triggers
+	d.indexes, d.triggers = d.indexes[:1], triggers // the first index has the pending rows
 	return d
 }
