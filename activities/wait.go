@@ -18,14 +18,14 @@ const (
 	// slotPatience is the time that a worker's last slot waits for its token if no other process
 	// takes tokens. It is less than tokenPatience.
 	slotPatience = 2 * time.Second
-	// restPatience is the time that a send waits for a provider while all of them rest. Then it
-	// gives its slot back, too. It calls again every restLook.
+	// restPatience is the time that a send waits for a provider while the circuits of all are open.
+	// Then it gives its slot back, too. It calls again every restLook.
 	restPatience = 3 * time.Second
 	restLook     = 250 * time.Millisecond
 	// tokenRetry is the time until the next attempt of a send that got no token.
 	tokenRetry = time.Second
-	// restRetryMost limits the time until the next attempt of a send that found all providers at
-	// rest, because an operator may end a rest.
+	// restRetryMost limits the time until the next attempt of a send that found all circuits open,
+	// because an operator may close one.
 	restRetryMost = time.Minute
 )
 
@@ -33,8 +33,8 @@ const (
 // retries it.
 var errNoToken = benign("more urgent messages use up the rate limit", RateLimited, tokenRetry)
 
-// backOffFailure returns the failure of an attempt that sent nothing because all providers rest. Temporal
-// retries it when the rest ends. Earlier retries would only load Temporal and the database. attempt
+// backOffFailure returns the failure of an attempt that sent nothing because all circuits were open.
+// Temporal retries it when a provider may be asked again. Earlier retries would only load Temporal and the database. attempt
 // counts from 1.
 func backOffFailure(err error, attempt int32) error {
 	delay := tokenRetry

@@ -62,7 +62,7 @@ func TestBusyDestination(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 1, "b": 10, "unclear": 2}, sender.asked)
 }
 
-// Each destination has its own turns, in all processes, and the table names no address.
+// Each destination has separate tokens, in all processes, and the table names no address.
 func TestRateLimitOfDestinations(t *testing.T) {
 	t.Parallel()
 

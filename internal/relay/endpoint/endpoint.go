@@ -122,10 +122,10 @@ func verdictOf(status int) (verdict relay.Verdict, judged bool) {
 	}
 }
 
-// errAsked is the state of a receiver after a post that it did not answer.
+// errAsked is the state of a receiver after a post that it did not decide about.
 var errAsked = errors.New("the receiver was busy or down at the last post")
 
-// Ready returns an error. The relay calls it after a post that the receiver did not answer, and only another
+// Ready returns an error. The relay calls it after a post that the receiver did not decide about, and only another
 // post can find out whether it answers again.
 func (e *Endpoint) Ready(context.Context) error {
 	return &relay.UnavailableError{Err: errAsked}

@@ -1,4 +1,4 @@
--- Events in each state, beside the rows of withDelivery.
+-- Events in each state. withDelivery has more rows.
 INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at, error_message, cancels, expires_at, collapse_key)
 VALUES ('pending', 'BOOKED', 'RESTAURANT', '5', '{}', 'PENDING', NULL, '2026-11-21 08:00Z', NULL, NULL, NULL, NULL),
        ('failed', 'BOOKED', 'RESTAURANT', '5', '{}', 'FAILED', NULL, '2026-11-21 08:00Z', 'claimed 10 times without a start', NULL, NULL, NULL),
