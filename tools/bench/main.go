@@ -62,7 +62,7 @@ cases:
 //     which are registered already.
 //   - goals: the ratios that figures of A must reach, compared with B.
 //
-// The table runs the rounds in turn (A B A B …, the first pairs as a warm-up), prints progress,
+// The table runs the rounds in turn (A B B A …, the first pairs as a warm-up), prints progress,
 // and computes medians, spreads and ratios. A round must leave nothing running that slows down
 // the next round. The whole table takes at most 15 minutes: choose sizes for it.
 func comparisons() []*comparison {
