@@ -1,4 +1,4 @@
--- What operators did.
+-- What operators did, and what they want to run.
 -- +goose Up
 CREATE TABLE operator_action (
     id      bigint GENERATED ALWAYS AS IDENTITY,
@@ -26,5 +26,19 @@ CREATE INDEX operator_action_at ON operator_action (at);
 CREATE UNIQUE INDEX operator_action_form ON operator_action (form) WHERE form IS NOT NULL;
 CREATE INDEX operator_action_target ON operator_action (target, id);
 
+CREATE TABLE poller (
+    source       text,
+    number       integer,
+    paused_since timestamptz,
+    CONSTRAINT poller_pkey PRIMARY KEY (source, number),
+    CONSTRAINT poller_number CHECK (number > 0)
+);
+
+COMMENT ON TABLE poller IS 'The outbox pollers that operators want to run. `starter poller start` adds them, `starter poller stop` deletes them. If Temporal has lost them, `starter restore` starts them again.';
+COMMENT ON COLUMN poller.source IS 'The outbox that it polls: herald, or a name in OUTBOX_SOURCES.';
+COMMENT ON COLUMN poller.number IS 'Which of the pollers of that outbox, from 1.';
+COMMENT ON COLUMN poller.paused_since IS 'When an operator paused it. Null: it polls.';
+
 -- +goose Down
+DROP TABLE poller;
 DROP TABLE operator_action;

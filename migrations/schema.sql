@@ -536,6 +536,15 @@ CREATE INDEX operator_action_at ON operator_action USING btree (at);
 CREATE INDEX operator_action_target ON operator_action USING btree (target, id);
 CREATE UNIQUE INDEX operator_action_form ON operator_action USING btree (form) WHERE (form IS NOT NULL);
 
+-- The outbox pollers that operators want to run. `starter poller start` adds them, `starter poller stop` deletes them. If Temporal has lost them, `starter restore` starts them again.
+CREATE TABLE poller (
+    source text NOT NULL, -- The outbox that it polls: herald, or a name in OUTBOX_SOURCES.
+    number integer NOT NULL, -- Which of the pollers of that outbox, from 1.
+    paused_since timestamp with time zone, -- When an operator paused it. Null: it polls.
+    CONSTRAINT poller_pkey PRIMARY KEY (source, number),
+    CONSTRAINT poller_number CHECK ((number > 0))
+);
+
 -- Each change of user_notification_preferences, user_category_preferences and user_settings. Triggers write it.
 CREATE TABLE preference_change (
     id bigint GENERATED ALWAYS AS IDENTITY, -- The order of the changes of one setting.

@@ -99,7 +99,7 @@ func (a *app) stopPollers(ctx context.Context, o *operate.Operator, sources []re
 		warnOfWorkers(&a.Output, pollers)
 	}
 	ids := pollers.IDs()
-	if err := o.StopPollers(ctx, ids); err != nil {
+	if err := o.StopPollers(ctx, sources, ids); err != nil {
 		return err
 	}
 	return printPollerIDs(&a.Output, "stopped", ids)

@@ -102,21 +102,21 @@ func (l *Launcher) StartFollowUp(ctx context.Context) error {
 	return nil
 }
 
-// StartPoller starts the n-th poller of a source, unless it already runs. With anew, it terminates
+// StartPoller starts the n-th poller of the input's source, unless it already runs. With anew, it terminates
 // a running poller first. No claimed event is lost, because its lease expires.
-func (l *Launcher) StartPoller(ctx context.Context, source string, n int, anew bool) error {
+func (l *Launcher) StartPoller(ctx context.Context, n int, in workflows.PollInput, anew bool) error {
 	conflict := enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
 	if anew {
 		conflict = enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING
 	}
 	options := client.StartWorkflowOptions{
-		ID:                       workflows.PollerID(l.Prefix, source, n),
+		ID:                       workflows.PollerID(l.Prefix, in.Source, n),
 		TaskQueue:                workflows.EventsQueue(l.Prefix),
 		WorkflowIDConflictPolicy: conflict,
 		StaticSummary:            "starts the workflows of pending events",
 	}
-	if _, err := l.Client.ExecuteWorkflow(ctx, options, workflows.PollOutbox, workflows.PollInput{Source: source}); err != nil {
-		return fmt.Errorf("start poller %d of %s: %w", n, source, err)
+	if _, err := l.Client.ExecuteWorkflow(ctx, options, workflows.PollOutbox, in); err != nil {
+		return fmt.Errorf("start poller %d of %s: %w", n, in.Source, err)
 	}
 	return nil
 }

@@ -155,6 +155,7 @@ func TestSettleEscalation(t *testing.T) {
 func TestStartPoller(t *testing.T) {
 	t.Parallel()
 
+	paused := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	tests := []struct {
 		source string
 		answer error
@@ -169,14 +170,15 @@ func TestStartPoller(t *testing.T) {
 	}
 	for _, tt := range tests {
 		server, launcher := withServer(t)
+		in := workflows.PollInput{Source: tt.source, PausedSince: paused}
 		running := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
 			return o.ID == tt.id && o.TaskQueue == "herald-events" &&
 				o.WorkflowIDConflictPolicy == tt.policy
 		})
-		server.On("ExecuteWorkflow", mock.Anything, running, mock.MatchedBy(isPollOutbox), workflows.PollInput{Source: tt.source}).Return(nil,
+		server.On("ExecuteWorkflow", mock.Anything, running, mock.MatchedBy(isPollOutbox), in).Return(nil,
 			tt.answer).Once()
 
-		require.ErrorIs(t, launcher.StartPoller(t.Context(), tt.source, 2, tt.anew), tt.answer)
+		require.ErrorIs(t, launcher.StartPoller(t.Context(), 2, in, tt.anew), tt.answer)
 	}
 }
 

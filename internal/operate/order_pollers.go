@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"herald/internal/advice"
+	"herald/internal/event"
 	"herald/internal/relay"
 	"herald/workflows"
 )
 
-// StartPollers starts the configured pollers of the sources, unless they run.
+// StartPollers starts the configured pollers of the sources, unless they run. The table poller has them
+// before Temporal does, so no crash leaves a poller that nothing restores.
 func (o *Operator) StartPollers(ctx context.Context, sources []relay.Source) error {
 	var ids []string
 	for _, source := range sources {
@@ -24,10 +27,21 @@ func (o *Operator) StartPollers(ctx context.Context, sources []relay.Source) err
 		return err
 	}
 	for _, source := range sources {
-		for n := 1; n <= source.Pollers; n++ {
-			if err := o.startPoller(ctx, source.Name, n); err != nil {
-				return err
-			}
+		if err := event.On(o.DB).KeepPollers(ctx, source.Name, source.Pollers); err != nil {
+			return err
+		}
+	}
+	wanted, err := event.On(o.DB).Pollers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, poller := range wanted {
+		ofSource := func(source relay.Source) bool { return source.Name == poller.Source && poller.Number <= source.Pollers }
+		if !slices.ContainsFunc(sources, ofSource) {
+			continue
+		}
+		if err := o.startPoller(ctx, poller); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -35,18 +49,25 @@ func (o *Operator) StartPollers(ctx context.Context, sources []relay.Source) err
 
 // startPoller starts a poller. It replaces a poller that was told to stop, which would end once a
 // worker runs.
-func (o *Operator) startPoller(ctx context.Context, source string, n int) error {
-	poller, err := readPoller(ctx, o.Launcher, workflows.PollerID(o.Launcher.Prefix, source, n))
+func (o *Operator) startPoller(ctx context.Context, wanted event.Poller) error {
+	poller, err := readPoller(ctx, o.Launcher, workflows.PollerID(o.Launcher.Prefix, wanted.Source, wanted.Number))
 	if err != nil {
 		return err
 	}
-	return o.Launcher.StartPoller(ctx, source, n, poller.Status == PollerStopping)
+	in := workflows.PollInput{Source: wanted.Source, PausedSince: wanted.PausedSince}
+	return o.Launcher.StartPoller(ctx, wanted.Number, in, poller.Status == PollerStopping)
 }
 
-// StopPollers cancels pollers, and waits until they have ended.
-func (o *Operator) StopPollers(ctx context.Context, ids []string) error {
+// StopPollers cancels the pollers of the sources, and waits until they have ended. It forgets them
+// first, so nothing restores them.
+func (o *Operator) StopPollers(ctx context.Context, sources []relay.Source, ids []string) error {
 	if err := o.Record(ctx, o.Order.Flags, ids...); err != nil {
 		return err
+	}
+	for _, source := range sources {
+		if err := event.On(o.DB).ForgetPollers(ctx, source.Name); err != nil {
+			return err
+		}
 	}
 	for _, id := range ids {
 		if err := o.Launcher.Cancel(ctx, id, o.Order.cause()); err != nil {
@@ -82,6 +103,11 @@ func (o *Operator) signalPollers(
 	}
 	if err := o.Record(ctx, o.Order.Flags, ids...); err != nil {
 		return nil, err
+	}
+	for _, source := range sources {
+		if err := event.On(o.DB).PausePollers(ctx, source.Name, status == PollerPaused); err != nil {
+			return nil, err
+		}
 	}
 	for _, id := range ids {
 		if err := o.temporal().SignalWorkflow(ctx, id, "", signal, time.Now().UTC()); err != nil {

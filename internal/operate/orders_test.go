@@ -74,7 +74,7 @@ func (s *transcript) pollers() {
 	}
 	stop := func(o *Operator, ctx context.Context, _ []relay.Source) ([]string, error) {
 		o.Launcher.Client.(*server).looks = maxPollers
-		return nil, o.StopPollers(ctx, []string{"test-outbox-poller-1"})
+		return nil, o.StopPollers(ctx, heralds(1), []string{"test-outbox-poller-1"})
 	}
 	order(&server{}, (*Operator).PausePollers)
 	order(twoPollers(), (*Operator).ResumePollers)

@@ -237,22 +237,32 @@ func TestOrderPollers(t *testing.T) {
 	temporal := twoPollers(time.Second)
 	o := &Operator{DB: postgrestest.New(t), Launcher: temporal.launcher(), Order: Order{Actor: "ada", Command: "poller"}}
 	both := []string{"test-outbox-poller-1", "test-outbox-poller-3"}
+	paused := func() []bool {
+		return postgrestest.Get[[]bool](t, o.DB, "SELECT coalesce(array_agg(paused_since IS NOT NULL ORDER BY number), '{}') FROM poller")
+	}
+	require.NoError(t, o.StartPollers(t.Context(), heralds(2)))
+	require.Equal(t, []bool{false, false}, paused())
 	for range 2 { // a repeat changes nothing
 		require.Equal(t, both, must(o.PausePollers(t.Context(), heralds(1)))(t))
 		require.Len(t, temporal.paused, 2)
+		require.Equal(t, []bool{true, true}, paused())
 	}
+	require.NoError(t, o.StartPollers(t.Context(), heralds(3)))
+	require.Equal(t, []bool{true, true, false}, paused(), "paused pollers stay paused")
 	for range 2 {
 		require.Equal(t, both, must(o.ResumePollers(t.Context(), heralds(1)))(t))
 		require.Empty(t, temporal.paused)
+		require.Equal(t, []bool{false, false, false}, paused())
 	}
 	for _, orders := range temporal.signals {
 		require.Len(t, orders, 2, "pollers get an order again, because the opposite order may still wait")
 		require.IsIncreasing(t, []int64{orders[0].(time.Time).UnixNano(), orders[1].(time.Time).UnixNano()})
 	}
-	require.NoError(t, o.StopPollers(t.Context(), both))
+	require.NoError(t, o.StopPollers(t.Context(), heralds(1), both))
 	require.Equal(t, canceled, temporal.status[both[1]])
+	require.Empty(t, paused())
 
-	require.Equal(t, 10, postgrestest.Get[int](t, o.DB, "SELECT count(*) FROM operator_action"))
+	require.Equal(t, 15, postgrestest.Get[int](t, o.DB, "SELECT count(*) FROM operator_action"))
 }
 
 // If no worker runs, a poller that was told to stop still runs, and ends once a worker comes. A
