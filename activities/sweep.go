@@ -17,8 +17,11 @@ type SweepStore interface {
 	RecordSweep(ctx context.Context, sweep notification.Sweep) error
 	// StuckEvents and StuckDeliveries read a page of rows, and the id after which the next page
 	// begins; zero: this was the last page.
-	StuckEvents(ctx context.Context, after string, waiting bool, age time.Duration, limit int) ([]notification.StuckEvent, string, error)
-	StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) ([]notification.StuckDelivery, int64, error)
+	StuckEvents(ctx context.Context, after string, scan notification.StuckScan) ([]notification.StuckEvent, string, error)
+	StuckDeliveries(ctx context.Context, after int64, scan notification.StuckScan) ([]notification.StuckDelivery, int64, error)
+	OpenWork(ctx context.Context) (events, deliveries int, err error)
+	EventIsOpen(ctx context.Context, eventID string) (bool, error)
+	DeliveryIsOpen(ctx context.Context, deliveryID string) (bool, error)
 	EventRestarted(ctx context.Context, eventID string) error
 	DeliveryRestarted(ctx context.Context, deliveryID string) error
 	// CountDeliveries counts the deliveries of the last hours for the console.
@@ -87,13 +90,18 @@ func (a *Activities) Sweep(ctx context.Context) (notification.Sweep, error) {
 		activity.GetLogger(ctx).Warn("the sweep cannot count deliveries", "error", Unquoted(err))
 	}
 	total := cmp.Or(a.SweepTime, sweepTime)
-	for i, look := range []func(context.Context) error{s.events, s.deliveries, s.waitingEvents} {
+	due, waiting := notification.StuckScan{To: s.begin}, notification.StuckScan{From: s.begin}
+	for i, look := range []func() error{
+		func() error { return s.events(ctx, due, &s.found.AfterEvent) },
+		func() error { return s.deliveries(ctx, due) },
+		func() error { return s.events(ctx, waiting, &s.found.AfterWaitingEvent) },
+	} {
 		s.until = s.begin.Add(total * time.Duration(i+1) / 3)
-		if err := look(ctx); err != nil {
+		if err := look(); err != nil {
 			return notification.Sweep{}, err
 		}
 	}
-	if err := a.Sweeps.RecordSweep(ctx, s.found); err != nil {
+	if err := a.Sweeps.RecordSweep(ctx, s.found.Sweep); err != nil {
 		return notification.Sweep{}, err
 	}
 	countOutcomes(activity.GetMetricsHandler(ctx), SweepMetric, map[string]int{
@@ -102,7 +110,7 @@ func (a *Activities) Sweep(ctx context.Context) (notification.Sweep, error) {
 	s.deleteOver(ctx, "throttle windows that are over", a.Expired.DeleteThrottles)
 	s.deleteOver(ctx, "tokens of unused destinations", a.Expired.DeleteTurns)
 	s.deleteOver(ctx, "messages that no cap counts any more", a.Expired.DeleteCounted)
-	return s.found, nil
+	return s.found.Sweep, nil
 }
 
 // deleteOver deletes rows page by page. If it fails, the next sweep deletes them.
@@ -119,23 +127,34 @@ func (s *sweepRun) deleteOver(ctx context.Context, what string, page func(ctx co
 	}
 }
 
-// sweepRun is the state of one [Activities.Sweep].
+// sweepRun is the state of one [Activities.Sweep] or [Activities.Restore].
 type sweepRun struct {
 	*Activities
-	found notification.Sweep
+	found Restored
 	begin time.Time
-	until time.Time // the end of the current third
+	until time.Time // the end of the current part of the run
 	pace  *time.Ticker
+	age   time.Duration // rows that are younger are skipped
+	kind  sweepKind
 	event struct { // the last event that was looked up: the deliveries of an event come one after the other
 		id    string
 		state WorkflowState
 	}
 }
 
+// sweepKind is what a run does with a row that lacks its workflow.
+type sweepKind int
+
+const (
+	repairs  sweepKind = iota // starts the workflow, up to maxRestarts times
+	restores                  // starts the workflow: Temporal lost it, so the row is not to blame
+	counts                    // starts nothing, and ends nothing
+)
+
 // beginSweep continues where this activity's last attempt ended, or else where the
 // last sweep ended.
 func (a *Activities) beginSweep(ctx context.Context) (*sweepRun, error) {
-	s := &sweepRun{Activities: a, begin: time.Now()}
+	s := &sweepRun{Activities: a, begin: time.Now(), age: stuckAge}
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &s.found); err != nil {
 			return nil, fmt.Errorf("read the progress of the last attempt: %w", err)

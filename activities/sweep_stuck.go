@@ -10,20 +10,11 @@ import (
 	"herald/internal/notification"
 )
 
-func (s *sweepRun) events(ctx context.Context) error {
-	return s.eachEvent(ctx, false, &s.found.AfterEvent)
-}
-
-// waitingEvents looks at events that wait by design. They come last, because they may be many, and
-// none of them is due yet.
-func (s *sweepRun) waitingEvents(ctx context.Context) error {
-	return s.eachEvent(ctx, true, &s.found.AfterWaitingEvent)
-}
-
-func (s *sweepRun) eachEvent(ctx context.Context, waiting bool, last *string) error {
-	read := func(after string) ([]notification.StuckEvent, string, error) {
-		return s.Sweeps.StuckEvents(ctx, after, waiting, stuckAge, sweepPage)
-	}
+// events looks at the events of a scan. The events that wait by design come last, because they may be
+// many, and none of them is due yet.
+func (s *sweepRun) events(ctx context.Context, scan notification.StuckScan, last *string) error {
+	scan.Age, scan.Limit = s.age, sweepPage
+	read := func(after string) ([]notification.StuckEvent, string, error) { return s.Sweeps.StuckEvents(ctx, after, scan) }
 	return eachRow(ctx, s, last, func(row notification.StuckEvent) string { return row.ID }, read, s.stuckEvent)
 }
 
@@ -32,12 +23,20 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 		return err
 	}
 	state, err := s.Sweeper.EventWorkflow(ctx, event.ID)
-	switch {
-	case err != nil || state == WorkflowRunning:
+	if err != nil || state == WorkflowRunning {
 		return err
+	}
+	open, err := s.Sweeps.EventIsOpen(ctx, event.ID) // it may have ended since it was read
+	switch {
+	case err != nil || !open:
+		return err
+	case s.kind == counts:
+		s.found.MissingEvents++
+		s.found.addMissing(event.ID)
+		return nil
 	case state.stopped():
 		return s.closeEvent(ctx, event.ID, state)
-	case event.Purged || (event.Restarts >= maxRestarts && state != WorkflowRolledBack):
+	case event.Purged || s.usedUp(event.Restarts, state):
 		return s.failEvent(ctx, event.ID, fmt.Sprintf("started again %d times in vain", event.Restarts))
 	}
 	err = s.Sweeper.StartEventAgain(ctx, event.PendingEvent)
@@ -48,7 +47,15 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 		return s.notStarted(ctx, event.ID, err)
 	}
 	s.found.StartedAgain++
+	if s.kind == restores {
+		return nil
+	}
 	return s.Sweeps.EventRestarted(ctx, event.ID)
+}
+
+// usedUp reports whether a row was started again too often.
+func (s *sweepRun) usedUp(restarts int, state WorkflowState) bool {
+	return s.kind == repairs && restarts >= maxRestarts && state != WorkflowRolledBack
 }
 
 // closeEvent cancels the unsent deliveries of an event that an operator stopped, and then ends the
@@ -74,10 +81,9 @@ func (s *sweepRun) failEvent(ctx context.Context, id, why string) error {
 	return s.Sweeps.EndStuckEvent(ctx, id, notification.EventFailed, stuckAge)
 }
 
-func (s *sweepRun) deliveries(ctx context.Context) error {
-	read := func(after int64) ([]notification.StuckDelivery, int64, error) {
-		return s.Sweeps.StuckDeliveries(ctx, after, stuckAge, sweepPage)
-	}
+func (s *sweepRun) deliveries(ctx context.Context, scan notification.StuckScan) error {
+	scan.Age, scan.Limit = s.age, sweepPage
+	read := func(after int64) ([]notification.StuckDelivery, int64, error) { return s.Sweeps.StuckDeliveries(ctx, after, scan) }
 	return eachRow(ctx, s, &s.found.AfterNotification, func(row notification.StuckDelivery) int64 { return row.ID }, read, s.stuckDelivery)
 }
 
@@ -92,14 +98,22 @@ func (s *sweepRun) stuckDelivery(ctx context.Context, delivery notification.Stuc
 		return err
 	}
 	own, err := s.Sweeper.DeliveryWorkflow(ctx, delivery.DeliveryID, delivery.Channel)
-	switch {
-	case err != nil || own == WorkflowRunning:
+	if err != nil || own == WorkflowRunning {
 		return err
+	}
+	open, err := s.Sweeps.DeliveryIsOpen(ctx, delivery.DeliveryID)
+	switch {
+	case err != nil || !open:
+		return err
+	case s.kind == counts:
+		s.found.MissingDeliveries++
+		s.found.addMissing(delivery.DeliveryID)
+		return nil
 	case own.stopped():
 		return s.endDelivery(ctx, delivery, notification.Cancelled, string(own))
 	case event.stopped():
 		return s.endDelivery(ctx, delivery, notification.Cancelled, string(event))
-	case delivery.Restarts >= maxRestarts && own != WorkflowRolledBack:
+	case s.usedUp(delivery.Restarts, own):
 		return s.endDelivery(ctx, delivery, notification.Failed, fmt.Sprintf("started again %d times in vain", delivery.Restarts))
 	}
 	err = s.Sweeper.StartDeliveryAgain(ctx, delivery, s.Policies[delivery.Channel])
@@ -110,6 +124,9 @@ func (s *sweepRun) stuckDelivery(ctx context.Context, delivery notification.Stuc
 		return s.notStarted(ctx, delivery.DeliveryID, err)
 	}
 	s.found.StartedAgain++
+	if s.kind == restores {
+		return nil
+	}
 	return s.Sweeps.DeliveryRestarted(ctx, delivery.DeliveryID)
 }
 

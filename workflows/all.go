@@ -2,7 +2,7 @@ package workflows
 
 // OfEvents returns the workflows that the workers of the events' queue register.
 func OfEvents() []any {
-	return []any{Sweep, PollOutbox, NotifyEvent, NotifyChannel, NotifyPage, DeliverBatch, Escalate, CleanOutboxes, FollowUp}
+	return []any{Sweep, Restore, PollOutbox, NotifyEvent, NotifyChannel, NotifyPage, DeliverBatch, Escalate, CleanOutboxes, FollowUp}
 }
 
 // OfDeliveries returns the workflows that the workers of each channel's queue register.

@@ -103,6 +103,14 @@ func DigestID(prefix string, place notification.DigestPlace) string {
 // workflow IDs.
 func SweepID(prefix string) string { return prefix + "-sweep" }
 
+// RestoreID is the workflow ID of [Restore]. A dry run has another one, so it joins no restore.
+func RestoreID(prefix string, dryRun bool) string {
+	if dryRun {
+		return prefix + "-restore-dry-run"
+	}
+	return prefix + "-restore"
+}
+
 // CleaningID is the id of the schedule that starts [CleanOutboxes], and the prefix of its
 // workflow IDs.
 func CleaningID(prefix string) string { return prefix + "-cleaning" }

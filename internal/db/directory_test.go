@@ -3,6 +3,7 @@ package db_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -137,7 +138,7 @@ func TestAttemptsInAForeignDirectory(t *testing.T) {
 	entry = roomtest.Must(planner.On(s).DirectoryEntry(t.Context(), notification.Customer, "8", nil))(t)
 	require.True(t, entry.Known && !entry.Active, "NULL in active means no")
 	roomtest.Must(attempt.On(s).Reopening(t.Context(), push))(t)
-	require.NoError(t, roomtest.ErrOfTwo(event.On(s).StuckDeliveries(t.Context(), 0, 0, 10)))
+	require.NoError(t, roomtest.ErrOfTwo(event.On(s).StuckDeliveries(t.Context(), 0, notification.StuckScan{To: time.Now(), Limit: 10})))
 }
 
 // If a dead token cannot be switched off, the attempt says so. The ends of the attempt

@@ -137,7 +137,7 @@ func statementsByIndex(s *db.DB) map[string]func(ctx context.Context) error {
 		},
 		"notification_unread_newest": func(ctx context.Context) error { return roomtest.ErrOf(inbox.On(s).Unread(ctx, who)) },
 		"notification_unsent": func(ctx context.Context) error {
-			_, _, err := event.On(s).StuckDeliveries(ctx, 0, time.Minute, 20)
+			_, _, err := event.On(s).StuckDeliveries(ctx, 0, notification.StuckScan{Age: time.Minute, To: time.Now(), Limit: 20})
 			return err
 		},
 		"counted_message_at": func(ctx context.Context) error { return roomtest.ErrOf(purge.On(s).DeleteCounted(ctx, 20)) },
@@ -154,7 +154,7 @@ func statementsByIndex(s *db.DB) map[string]func(ctx context.Context) error {
 		"processed_event_outcome_at": events(list.EventFilter{Outcome: notification.NoRecipients}),
 		"processed_event_outcome_id": retry(event.RetryFilter{Outcome: notification.NoRecipients}),
 		"processed_event_processing": func(ctx context.Context) error {
-			return roomtest.ErrOfTwo(event.On(s).StuckEvents(ctx, "", false, time.Minute, 20))
+			return roomtest.ErrOfTwo(event.On(s).StuckEvents(ctx, "", notification.StuckScan{Age: time.Minute, To: time.Now(), Limit: 20}))
 		},
 		"recipient_device_token": func(ctx context.Context) error {
 			return roomtest.ErrOf(inbox.On(s).RegisterDevice(ctx, who, "token-7"))

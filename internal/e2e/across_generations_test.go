@@ -93,7 +93,7 @@ func (u *upgrade) lastHasTimer() bool {
 func TestUpgradeSideBySide(t *testing.T) {
 	t.Parallel()
 
-	u, old := newUpgrade(t)
+	u, old := newUpgrade(t, shared(t))
 	u.load(1, func(int) {})
 	require.False(t, u.lastHasTimer())
 	var fresh *worker

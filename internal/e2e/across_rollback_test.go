@@ -27,7 +27,7 @@ import (
 func TestRollback(t *testing.T) {
 	t.Parallel()
 
-	u, old := newUpgrade(t)
+	u, old := newUpgrade(t, shared(t))
 	stopLoad := u.underLoad()
 	fresh := u.nextWorker()
 	u.awaitGeneration(next)

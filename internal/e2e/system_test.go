@@ -95,9 +95,15 @@ const heraldSecret = "the secret of an installation in the tests"
 // environment.
 func newSystem(t *testing.T, settings ...string) *system {
 	t.Helper()
+	return newSystemOn(t, shared(t), settings...)
+}
+
+// shared returns a new database, a new vhost and the Temporal of the shared stack.
+func shared(t *testing.T) servers {
+	t.Helper()
 	address := os.Getenv("TEMPORAL_ADDRESS")
 	require.NotEmpty(t, address, "TEMPORAL_ADDRESS is not set: run make test")
-	return newSystemOn(t, servers{postgrestest.URL(t), rabbitmqtest.VHost(t), address}, settings...)
+	return servers{postgrestest.URL(t), rabbitmqtest.VHost(t), address}
 }
 
 func newSystemOn(t *testing.T, on servers, settings ...string) *system {

@@ -17,7 +17,8 @@ import (
 	"herald/internal/relay/kafka/kafkatest"
 )
 
-// upgrade is an installation whose workers are replaced by workers of another generation.
+// upgrade is an installation whose workers are replaced by workers of another generation, or whose
+// Temporal is lost.
 type upgrade struct {
 	*system
 	services business
@@ -50,7 +51,7 @@ const ordersFile = `
 // newUpgrade returns an installation with every kind of workflow that can run during an upgrade:
 // deliveries that wait, retry, escalate or collect in a digest, orders for a topic, and two
 // half-sent broadcasts.
-func newUpgrade(t *testing.T) (*upgrade, *worker) {
+func newUpgrade(t *testing.T, on servers) (*upgrade, *worker) {
 	t.Helper()
 	services, settings := newBusiness(t)
 	cluster := kafkatest.NewCluster(t)
@@ -58,7 +59,7 @@ func newUpgrade(t *testing.T) (*upgrade, *worker) {
 	require.NoError(t, os.WriteFile(file, []byte(ordersFile), 0o600))
 	settings = append(settings, "KAFKA_BROKERS="+cluster.Address, "EMAIL_RATE_LIMIT=5", "BULK_THRESHOLD=110",
 		"SMS_MAX_ATTEMPTS=100", "SMS_RETRY_INTERVAL=1s", "SMS_RETRY_COEFFICIENT=1")
-	u := &upgrade{system: newSystem(t, append(settings, crashTimeouts...)...), services: services, broker: cluster.Address}
+	u := &upgrade{system: newSystemOn(t, on, append(settings, crashTimeouts...)...), services: services, broker: cluster.Address}
 	u.fillMany(batched, postgrestest.Recipient{}, postgrestest.Expressions{
 		"user_id": "i", "email": "'c' || i || '@example.com'", "phone": "'+1201555' || lpad(i::text, 4, '0')",
 	})

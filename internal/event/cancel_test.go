@@ -41,7 +41,7 @@ func TestEveryReaderSeesACancellation(t *testing.T) {
 	require.Equal(t, "evt-1", by.Cancels)
 	require.Empty(t, by.CancelledBy)
 	require.Equal(t, "evt-1", claimEvents(t, s, "a", 1)[0].Cancels)
-	stuck, _, err := event.On(s).StuckEvents(t.Context(), "", false, time.Minute, 10)
+	stuck, _, err := event.On(s).StuckEvents(t.Context(), "", notification.StuckScan{Age: time.Minute, To: time.Now(), Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, "evt-1", stuck[0].Cancels)
 	require.Equal(t, "evt-2", roomtest.Must(event.On(s).EventState(t.Context(), "evt-1"))(t).CancelledBy)

@@ -90,7 +90,7 @@ func TestBeginAnew(t *testing.T) {
 			require.NotEmpty(t, anew.Type)
 			require.Equal(t, "PROCESSING||0",
 				postgrestest.Get[string](t, s, "SELECT concat_ws('|', status, coalesce(outcome, problem, ''), restarts) FROM processed_event"))
-			stuck, _, err := event.On(s).StuckEvents(t.Context(), "", false, time.Minute, 10)
+			stuck, _, err := event.On(s).StuckEvents(t.Context(), "", notification.StuckScan{Age: time.Minute, To: time.Now(), Limit: 10})
 			require.NoError(t, err)
 			require.Empty(t, stuck)
 		}

@@ -22,23 +22,26 @@ func scanEnd[K any](ctx context.Context, s *db.DB, key, rows string, after K) (K
 	return end, db.IgnoreNoRows(err)
 }
 
-// waitsByDesign reports whether a PROCESSING event e waits for a later time: a delivery for
-// send_after or its next attempt, a digest for its window, an escalation for its recipient. No other
-// delivery of the event is due. It reads a hundred deliveries: a larger event counts as waiting if these
-// deliveries wait.
-const waitsByDesign = `(
-		SELECT coalesce(bool_or(w.waits) AND NOT bool_or(w.status = 'PENDING' AND NOT w.waits), false)
+// dueOfEvent is the time for which a PROCESSING event e waits by design: the first of the times for
+// which its deliveries wait. A delivery waits for send_after or its next attempt, a digest for its window,
+// an escalation for its recipient. Null: a delivery is due, or the event plans. It reads a hundred
+// deliveries: a larger event counts as waiting if these deliveries wait.
+const dueOfEvent = `(
+		SELECT CASE WHEN NOT bool_or(w.status = 'PENDING' AND coalesce(w.due <= now(), true)) THEN min(w.due) FILTER (WHERE w.due > now()) END
 		FROM  (SELECT n.status,
-		              coalesce(CASE WHEN n.status = 'PENDING' AND n.strategy = 'AGGREGATE'
-		                  THEN greatest(n.send_after, n.next_attempt_at, n.created_at + p.digest_window) > now()
-		                            WHEN n.status = 'PENDING' THEN greatest(n.send_after, n.next_attempt_at) > now()
-		                            ELSE coalesce(n.send_after, n.created_at) + x.after > now() END, false) AS waits
+		              CASE WHEN n.status = 'PENDING' AND n.strategy = 'AGGREGATE'
+		                  THEN greatest(n.send_after, n.next_attempt_at, n.created_at + p.digest_window)
+		                   WHEN n.status = 'PENDING' THEN greatest(n.send_after, n.next_attempt_at)
+		                   ELSE coalesce(n.send_after, n.created_at) + x.after END AS due
 		       FROM   notification n
 		       LEFT JOIN event_type_channel_routing p ON (p.event_type, p.channel_type) = (n.event_type, n.channel)
 		       ` + db.EscalationOf + `
 		       WHERE  n.event_id = e.event_id
 		       AND    ` + db.Undelivered + `
 		       LIMIT  100) AS w)`
+
+// dueOfDelivery is the time for which a PENDING delivery n waits, at most until it expires.
+const dueOfDelivery = `least(greatest(n.send_after, n.next_attempt_at, '-infinity'), n.expires_at)`
 
 // selectStuckEvents reads the columns of [notification.StuckEvent].
 const selectStuckEvents = `
@@ -50,18 +53,19 @@ const selectStuckEvents = `
 		FROM   processed_event e
 		LEFT JOIN event_outbox o USING (event_id)`
 
-// StuckEvents reads events that are PROCESSING for longer than age, in the order of their
-// ids: up to limit events after `after`. With waiting, it reads the events that wait by
-// design, otherwise all others. next is the id to read on after; empty: that was all.
+// StuckEvents reads events that are PROCESSING, in the order of their ids: those of the scan, after
+// `after`. next is the id to read on after; empty: that was all.
 func (s Store) StuckEvents(
-	ctx context.Context, after string, waiting bool, age time.Duration, limit int,
+	ctx context.Context, after string, scan notification.StuckScan,
 ) (events []notification.StuckEvent, next string, err error) {
 	const query = selectStuckEvents + `
+		CROSS JOIN LATERAL (SELECT ` + dueOfEvent + ` AS due OFFSET 0) d
 		WHERE  e.status = 'PROCESSING'
 		AND    e.created_at < now() - @age::interval
 		AND    e.event_id > @after
 		AND    (e.event_id <= @end OR @end = '')
-		AND    ` + waitsByDesign + ` = @waiting
+		AND    (@from::timestamptz IS NULL OR d.due >= @from)
+		AND    (@to::timestamptz IS NULL OR coalesce(d.due < @to, true))
 		ORDER BY e.event_id
 		LIMIT  @limit`
 
@@ -69,20 +73,19 @@ func (s Store) StuckEvents(
 		return nil, "", err
 	}
 	events, err = db.Collect(ctx, s.Pool, "read stuck events", pgx.RowToStructByNameLax[notification.StuckEvent], query,
-		pgx.NamedArgs{"after": after, "age": age, "end": next, "waiting": waiting, "limit": limit})
-	if len(events) == limit {
-		next = events[limit-1].ID
+		scanArgs(scan, after, next))
+	if len(events) == scan.Limit {
+		next = events[scan.Limit-1].ID
 	}
 	return events, next, err
 }
 
-// StuckDeliveries reads deliveries that are PENDING for longer than age and do not wait for
-// a later time: up to limit deliveries after `after`, in the order of notification.id. It
-// skips deliveries of an event that is PROCESSING, is about to start, or started within
-// age. The event's workflow sends them, and the sweep looks for that workflow. next is the
+// StuckDeliveries reads PENDING deliveries in the order of notification.id: those of the scan, after
+// `after`. It skips deliveries of an event that is PROCESSING, is about to start, or started within the
+// scan's age. The event's workflow sends them, and the sweep looks for that workflow. next is the
 // id to read on after; 0: that was all.
 func (s Store) StuckDeliveries(
-	ctx context.Context, after int64, age time.Duration, limit int,
+	ctx context.Context, after int64, scan notification.StuckScan,
 ) (stuck []notification.StuckDelivery, next int64, err error) {
 	const query = `
 		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.event_id, n.event_type, n.restarts,
@@ -91,11 +94,13 @@ func (s Store) StuckDeliveries(
 		FROM   notification n
 		LEFT JOIN event_outbox o ON o.event_id = n.event_id
 		LEFT JOIN processed_event p ON p.event_id = n.event_id
+		CROSS JOIN LATERAL (SELECT ` + dueOfDelivery + ` AS due) d
 		WHERE  n.status = 'PENDING'
 		AND    n.created_at < now() - @age::interval
 		AND    n.id > @after
 		AND    (n.id <= @end OR @end = 0)
-		AND    NOT ` + db.Waits + `
+		AND    (@from::timestamptz IS NULL OR d.due >= @from)
+		AND    (@to::timestamptz IS NULL OR d.due < @to)
 		AND    o.status IS DISTINCT FROM 'PENDING'
 		AND    p.status IS DISTINCT FROM 'PROCESSING'
 		AND    coalesce(p.created_at < now() - @age::interval, true)
@@ -105,12 +110,43 @@ func (s Store) StuckDeliveries(
 	if next, err = scanEnd(ctx, s.DB, "id", "notification WHERE status = 'PENDING'", after); err != nil {
 		return nil, 0, err
 	}
-	stuck, err = db.Collect(ctx, s.Pool, "read stuck deliveries", db.ByName[notification.StuckDelivery](), query,
-		pgx.NamedArgs{"after": after, "age": age, "end": next, "limit": limit})
-	if len(stuck) == limit {
-		next = stuck[limit-1].ID
+	stuck, err = db.Collect(ctx, s.Pool, "read stuck deliveries", db.ByName[notification.StuckDelivery](), query, scanArgs(scan, after, next))
+	if len(stuck) == scan.Limit {
+		next = stuck[scan.Limit-1].ID
 	}
 	return stuck, next, err
+}
+
+func scanArgs(scan notification.StuckScan, after, end any) pgx.NamedArgs {
+	return pgx.NamedArgs{
+		"after": after, "end": end, "age": scan.Age, "from": db.Optional(scan.From), "to": db.Optional(scan.To), "limit": scan.Limit,
+	}
+}
+
+// OpenWork counts the events that are PROCESSING, and the PENDING deliveries of other events.
+func (s Store) OpenWork(ctx context.Context) (events, deliveries int, err error) {
+	const query = `
+		SELECT (SELECT count(*) FROM processed_event WHERE status = 'PROCESSING') AS events,
+		       (SELECT count(*)
+		        FROM   notification n
+		        LEFT JOIN processed_event p USING (event_id)
+		        WHERE  n.status = 'PENDING'
+		        AND    p.status IS DISTINCT FROM 'PROCESSING') AS deliveries`
+
+	err = db.Each(ctx, s.Pool, "count what is open", []any{&events, &deliveries}, func() {}, query)
+	return events, deliveries, err
+}
+
+// EventIsOpen reports whether an event is PROCESSING.
+func (s Store) EventIsOpen(ctx context.Context, eventID string) (bool, error) {
+	const query = "SELECT EXISTS (SELECT FROM processed_event WHERE event_id = $1 AND status = 'PROCESSING')"
+	return db.One(ctx, s.Pool, "look at an event", pgx.RowTo[bool], query, eventID)
+}
+
+// DeliveryIsOpen reports whether a delivery is PENDING.
+func (s Store) DeliveryIsOpen(ctx context.Context, deliveryID string) (bool, error) {
+	const query = "SELECT EXISTS (SELECT FROM notification WHERE delivery_id = $1 AND status = 'PENDING')"
+	return db.One(ctx, s.Pool, "look at a delivery", pgx.RowTo[bool], query, deliveryID)
 }
 
 // EventRestarted counts a restart of an event by the sweep.

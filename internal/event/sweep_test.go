@@ -38,10 +38,10 @@ func TestStuckEvents(t *testing.T) {
 	postgrestest.Exec(t, s, "UPDATE processed_event SET created_at = now() - interval '14 minutes' WHERE event_id = 'evt-4'")
 	postgrestest.Exec(t, s, "DELETE FROM event_outbox WHERE event_id = 'evt-5'")
 
-	first, next, err := event.On(s).StuckEvents(t.Context(), "", false, quarter, 2)
+	first, next, err := event.On(s).StuckEvents(t.Context(), "", notification.StuckScan{Age: quarter, To: time.Now(), Limit: 2})
 	require.NoError(t, err)
 	require.Equal(t, "evt-5", next)
-	rest, next, err := event.On(s).StuckEvents(t.Context(), next, false, quarter, 2)
+	rest, next, err := event.On(s).StuckEvents(t.Context(), next, notification.StuckScan{Age: quarter, To: time.Now(), Limit: 2})
 	require.NoError(t, err)
 	require.Empty(t, next)
 
@@ -98,7 +98,13 @@ func TestStuckEventsThatWait(t *testing.T) {
 		postgrestest.Exec(t, s, fmt.Sprintf(first, tt.one))
 		postgrestest.Exec(t, s, fmt.Sprintf(second, tt.two))
 		for _, waiting := range []bool{true, false} {
-			events, next, err := event.On(s).StuckEvents(t.Context(), "", waiting, quarter, 10)
+			scan := notification.StuckScan{Age: quarter, Limit: 10}
+			if waiting {
+				scan.From = time.Now()
+			} else {
+				scan.To = time.Now()
+			}
+			events, next, err := event.On(s).StuckEvents(t.Context(), "", scan)
 			require.NoError(t, err)
 			require.Empty(t, next)
 			require.Equal(t, waiting == tt.waits, len(events) == 1, "%v", tt)
@@ -144,7 +150,7 @@ func TestStuckDeliveries(t *testing.T) {
 
 func stuckDeliveries(t *testing.T, s *db.DB, after int64) map[string]notification.StuckDelivery {
 	t.Helper()
-	page, next, err := event.On(s).StuckDeliveries(t.Context(), after, quarter, 100)
+	page, next, err := event.On(s).StuckDeliveries(t.Context(), after, notification.StuckScan{Age: quarter, To: time.Now(), Limit: 100})
 	require.NoError(t, err)
 	require.Zero(t, next)
 	byID := map[string]notification.StuckDelivery{}
@@ -165,7 +171,7 @@ func TestRestartsAreCounted(t *testing.T) {
 	require.NoError(t, event.On(s).EventRestarted(t.Context(), "evt-1"))
 	require.NoError(t, event.On(s).DeliveryRestarted(t.Context(), "evt-1-staff10-EMAIL"))
 
-	events, _, err := event.On(s).StuckEvents(t.Context(), "", false, quarter, 1)
+	events, _, err := event.On(s).StuckEvents(t.Context(), "", notification.StuckScan{Age: quarter, To: time.Now(), Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, 1, events[0].Restarts)
 	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")

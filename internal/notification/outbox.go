@@ -62,6 +62,13 @@ type StuckDelivery struct {
 	Restarts  int    // number of restarts by the sweep
 }
 
+// StuckScan selects rows that should have a workflow.
+type StuckScan struct {
+	Age      time.Duration // since the row was planned, or its event started, at least
+	From, To time.Time     // the row waits for a time from From until before To; zero: no limit. Due counts as past.
+	Limit    int           // of rows
+}
+
 // Sweep is the result of one sweep. The zero value: no sweep has run.
 type Sweep struct {
 	At           time.Time `json:"at,omitzero"`

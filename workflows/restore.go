@@ -1,0 +1,44 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+)
+
+// RestoreInput is the input of [Restore].
+type RestoreInput struct {
+	Rate   int  // questions to Temporal a second
+	DryRun bool // only count what does not run
+}
+
+// RestoreResult is the result of [Restore].
+type RestoreResult struct {
+	Restored activities.Restored `json:"restored,omitzero"` // zero: a dry run
+	Left     activities.Restored `json:"left"`              // the check after it
+}
+
+// restoreOptions lets a restore take as long as its rows need. If a heartbeat is missing, the worker
+// died, and the next attempt continues.
+var restoreOptions = workflow.ActivityOptions{
+	StartToCloseTimeout: 24 * time.Hour,
+	HeartbeatTimeout:    activities.SweepHeartbeat,
+	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
+	Summary:             "start what the tables have and Temporal lacks",
+}
+
+// Restore starts all workflows that should run by the tables, and then checks that they run. An
+// operator starts it after Temporal has lost workflows.
+func Restore(ctx workflow.Context, in RestoreInput) (result RestoreResult, err error) {
+	restore, check := activities.RestoreInput{Rate: in.Rate}, activities.RestoreInput{Rate: in.Rate, Check: true}
+	if !in.DryRun {
+		if result.Restored, err = execute[activities.Restored](ctx, restoreOptions, acts.Restore, restore); err != nil {
+			return result, err
+		}
+	}
+	result.Left, err = execute[activities.Restored](ctx, restoreOptions, acts.Restore, check)
+	return result, err
+}
