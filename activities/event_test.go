@@ -76,6 +76,16 @@ func TestPublishEvent(t *testing.T) {
 }
 
 // Temporal retries a refusal, because an operator corrects the broker.
+// An event whose message is recorded is not published again.
+func TestPublishEventOnce(t *testing.T) {
+	t.Parallel()
+
+	store, mq := &eventStore{}, &broker{}
+	store.event.Published = true
+	must(publish(store, mq))(t)
+	require.Empty(t, mq.events)
+}
+
 func TestPublishEventFailure(t *testing.T) {
 	t.Parallel()
 

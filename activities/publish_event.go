@@ -29,14 +29,18 @@ type PublishEventResult struct {
 	Audiences []string // the audiences whose queues got the message; empty: no queue got it
 }
 
-// PublishEvent publishes an event's message to RabbitMQ, and records that RabbitMQ has it. A
-// repeat publishes it again, with the same message id.
+// PublishEvent publishes an event's message to RabbitMQ, and records that RabbitMQ has it. A repeat
+// after a crash in between publishes it again, with the same message id. A message that is recorded is
+// not published again, also if Temporal is back from a backup that does not know it.
 func (a *Activities) PublishEvent(ctx context.Context, in PublishEventInput) (PublishEventResult, error) {
 	event, rules, err := a.Planner.Rows.Event(ctx, in.EventID)
 	if err != nil {
 		return PublishEventResult{}, failure(err)
 	}
 	audiences := notification.Audiences(event, rules)
+	if event.Published {
+		return PublishEventResult{Audiences: audiences}, nil
+	}
 	if err := a.Messages.PublishEvent(ctx, event, audiences); err != nil {
 		return PublishEventResult{}, retried(err)
 	}

@@ -142,7 +142,7 @@ type sweepRun struct {
 	}
 }
 
-// sweepKind is what a run does with a row that lacks its workflow.
+// sweepKind determines how a run treats a row that lacks its workflow.
 type sweepKind int
 
 const (

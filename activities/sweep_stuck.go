@@ -14,7 +14,9 @@ import (
 // many, and none of them is due yet.
 func (s *sweepRun) events(ctx context.Context, scan notification.StuckScan, last *string) error {
 	scan.Age, scan.Limit = s.age, sweepPage
-	read := func(after string) ([]notification.StuckEvent, string, error) { return s.Sweeps.StuckEvents(ctx, after, scan) }
+	read := func(after string) ([]notification.StuckEvent, string, error) {
+		return s.Sweeps.StuckEvents(ctx, after, scan)
+	}
 	return eachRow(ctx, s, last, func(row notification.StuckEvent) string { return row.ID }, read, s.stuckEvent)
 }
 
@@ -83,7 +85,9 @@ func (s *sweepRun) failEvent(ctx context.Context, id, why string) error {
 
 func (s *sweepRun) deliveries(ctx context.Context, scan notification.StuckScan) error {
 	scan.Age, scan.Limit = s.age, sweepPage
-	read := func(after int64) ([]notification.StuckDelivery, int64, error) { return s.Sweeps.StuckDeliveries(ctx, after, scan) }
+	read := func(after int64) ([]notification.StuckDelivery, int64, error) {
+		return s.Sweeps.StuckDeliveries(ctx, after, scan)
+	}
 	return eachRow(ctx, s, &s.found.AfterNotification, func(row notification.StuckDelivery) int64 { return row.ID }, read, s.stuckDelivery)
 }
 

@@ -32,6 +32,7 @@ func pollerCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			warnOfLoss(ctx, a, launcher)
 			return showPollers(ctx, a, launcher, sources)
 		}),
 	}

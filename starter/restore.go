@@ -31,7 +31,7 @@ delivery: first what is due, then what is due within an hour, then the rest. Not
 sent is sent again. At the end it asks Temporal for the workflow of each open row.
 
 Start the workers first: they do the work. You can interrupt the command at any time: the
-workers go on, and the same command shows the progress again. A second restore starts
+workers continue, and the same command shows the progress again. A second restore starts
 nothing. docs/disaster.md has all steps, in order.
 
 It exits with 1 if a workflow is missing at the end; with --dry-run, if anything is missing.`,
@@ -43,7 +43,7 @@ It exits with 1 if a workflow is missing at the end; with --dry-run, if anything
 			return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error { return restore(ctx, a, o, in) })
 		}),
 	}
-	cmd.Flags().IntVar(&in.Rate, "rate", 100, "questions to Temporal a second, one or two for each row")
+	cmd.Flags().IntVar(&in.Rate, "rate", operate.RestoreRate, "questions to Temporal a second, one or two for each row")
 	cmd.Flags().BoolVar(&in.DryRun, "dry-run", false, "start nothing, and count what is missing")
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/explain"
+	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/relay"
@@ -180,11 +181,24 @@ func addPollers(ctx context.Context, a *app, view *sourcesView, sources []relay.
 		a.Note("warning: cannot read the pollers; %s", nextStep(err))
 		return
 	}
+	warnOfLoss(ctx, a, launcher)
 	if pollers.Others, err = operate.OtherInstallations(ctx, launcher); err != nil {
 		a.Note("warning: %v", err) // only Temporal's visibility store may be down
 	}
 	view.Pollers = &pollers
 	warnOfPollers(&a.Output, pollers)
+}
+
+// warnOfLoss warns if Temporal does not know pollers that operators want to run.
+func warnOfLoss(ctx context.Context, a *app, launcher *launch.Launcher) {
+	db, _, err := a.store(ctx)
+	if err != nil {
+		return // the command has read or reported it before
+	}
+	if lost, err := operate.LostPollers(ctx, launcher, db); err == nil && len(lost) > 0 {
+		a.Note("warning: Temporal does not know %d of the pollers that operators have started: it may have lost its database; "+
+			"docs/disaster.md has the next steps, `starter restore` starts everything again", len(lost))
+	}
 }
 
 func printPollersOf(w io.Writer, view sourcesView) {

@@ -36,5 +36,8 @@ func (d *draining) read(context.Context) (int64, error) {
 	if count := d.count.Load(); count != nil {
 		return *count, nil
 	}
-	return 0, errors.New("no answer from Temporal yet")
+	return 0, errUnknown
 }
+
+// errUnknown leaves a metric out of a scrape.
+var errUnknown = errors.New("no answer from Temporal yet")

@@ -81,6 +81,7 @@ type process struct {
 	traces             *tracing.Traces
 	running            *workers
 	draining           draining
+	losses             losses
 }
 
 func run(ctx context.Context, part part) (err error) {
@@ -135,9 +136,11 @@ func run(ctx context.Context, part part) (err error) {
 	p.launcher = &launch.Launcher{
 		Client: p.temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents, Sources: cfg.BySource(),
 	}
+	p.losses.operator = newOperator(p.events, p.launcher, "restore")
 	acts := p.activities(sources)
 	p.running = &workers{
-		temporal: p.temporal, namespace: options.Namespace, operator: newOperator(p.events, p.launcher), cfg: cfg, part: part, activities: acts,
+		temporal: p.temporal, namespace: options.Namespace, operator: newOperator(p.events, p.launcher, "workers promote"),
+		cfg: cfg, part: part, activities: acts,
 	}
 	activities.ZeroMetrics(metrics.temporal, part.channels, slices.Collect(maps.Keys(sources)))
 	return p.work(ctx, health.Handler(p.needs(), metrics.page))
@@ -166,15 +169,22 @@ func (p *process) serve(ctx context.Context, group *errgroup.Group) error {
 	return p.running.run(ctx)
 }
 
-// schedule starts the permanent workflows, because an upgraded installation may not have them yet.
+// schedule starts the permanent workflows: an upgraded installation may not have them yet, and Temporal
+// may lose them.
 func (p *process) schedule(ctx context.Context, group *errgroup.Group) {
-	background(group, func() { retry(ctx, "the sweep is not scheduled yet", maxScheduleRetry, p.launcher.ScheduleSweep) })
-	background(group, func() { keep(ctx, "the follow-ups of deliveries do not run yet", p.launcher.StartFollowUp) })
-	background(group, func() {
-		retry(ctx, "the cleaning is not scheduled yet", maxScheduleRetry, func(ctx context.Context) error {
-			return p.launcher.ScheduleCleaning(ctx, retentions(p.cfg))
-		})
-	})
+	unlessLost := func(start func(context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			if err := p.losses.none(ctx); err != nil {
+				return err
+			}
+			return start(ctx)
+		}
+	}
+	background(group, func() { p.losses.keep(ctx, p.cfg.Restore) })
+	background(group, func() { keep(ctx, "the sweep is not scheduled yet", unlessLost(p.launcher.ScheduleSweep)) })
+	background(group, func() { keep(ctx, "the follow-ups of deliveries do not run yet", unlessLost(p.launcher.StartFollowUp)) })
+	cleaning := p.launcher.Cleaning(retentions(p.cfg))
+	background(group, func() { keep(ctx, "the cleaning is not scheduled yet", unlessLost(cleaning)) })
 }
 
 // background runs work that cannot fail. The process waits for its end.
@@ -189,7 +199,7 @@ func (p *process) watched(sources map[string]wiredSource) watched {
 	w := watched{
 		sources: sources, broker: p.broker.Ready, queues: p.broker.Depths, followUps: escalation.On(p.events).FollowUpState, senders: p.senders,
 	}
-	w.draining = p.draining.read
+	w.draining, w.lost = p.draining.read, p.losses.count
 	if p.topics != nil {
 		w.topics = p.topics.Ready
 	}
@@ -291,6 +301,7 @@ func (p *process) needs() []health.Need {
 			return err
 		}},
 		{Name: "workers", Down: "not started", Run: p.running.ready},
+		{Name: "pollers", Down: "lost by Temporal: run `starter restore`", Run: p.losses.known},
 	}
 	if p.topics != nil {
 		needs = append(needs, health.Need{Name: "kafka", Down: "does not answer", Run: p.topics.Ready})

@@ -36,6 +36,7 @@ type watched struct {
 
 	followUps func(context.Context) (notification.FollowUpState, error)
 	draining  func(context.Context) (int64, error) // open workflows of old generations
+	lost      func(context.Context) (int64, error) // pollers that Temporal has lost
 	senders   map[notification.Channel]activities.Sender
 }
 
@@ -119,6 +120,7 @@ func (w watched) register(meter metric.Meter) error {
 	depth := gauge("herald_queue_depth", "Messages in a queue that wait for a consumer.")
 	draining := gauge("herald_draining_workflows",
 		"Open workflows whose last task ran on a worker of an old generation, which gets no more tasks.")
+	lost := gauge("herald_pollers_lost", "Outbox pollers that operators want to run, and that Temporal does not know.")
 	_, err = meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
 		if depths, err := within(ctx, w.queues); err == nil {
@@ -136,6 +138,9 @@ func (w watched) register(meter metric.Meter) error {
 		}
 		if open, err := within(ctx, w.draining); err == nil {
 			observer.ObserveFloat64(draining, float64(open))
+		}
+		if pollers, err := within(ctx, w.lost); err == nil {
+			observer.ObserveFloat64(lost, float64(pollers))
 		}
 		w.observeProviders(observer, providers, calls)
 		for name, source := range w.sources {

@@ -50,7 +50,7 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 		`herald_outbox_pending{source="orders"} 5`, `herald_source_topics_resting{source="orders"} 2`,
 	}
 	depth := []string{`herald_provider_resting{channel="EMAIL",provider="smtp"} 0`, `herald_queue_depth{queue="q"} 3`}
-	draining := []string{"herald_draining_workflows 2"}
+	draining := []string{"herald_draining_workflows 2", "herald_pollers_lost 1"}
 	tests := []struct {
 		name                                      string
 		broker, database, orders, kafka, temporal error
@@ -92,6 +92,7 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 				}
 				return 2, tt.temporal
 			},
+			lost: func(context.Context) (int64, error) { return 1, tt.temporal },
 			topics: func(ctx context.Context) error {
 				if _, bounded := ctx.Deadline(); !bounded {
 					return errors.New("the call has no deadline")
@@ -116,6 +117,7 @@ func TestMetricsHaveTheActivitiesLabels(t *testing.T) {
 			return notification.FollowUpState{}, errors.New("connection refused")
 		},
 		draining: func(context.Context) (int64, error) { return 0, nil },
+		lost:     func(context.Context) (int64, error) { return 0, nil },
 	})
 	require.NoError(t, err)
 	for _, activity := range []string{"Send", "GiveUp"} {

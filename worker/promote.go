@@ -22,13 +22,13 @@ import (
 // to start first.
 const maxPromoteRetry = 10 * time.Second
 
-// newOperator returns an operator that acts for the worker. operator_action has its actions, too.
-func newOperator(store *db.DB, launcher *launch.Launcher) *operate.Operator {
+// newOperator returns an operator that gives an order for the worker. operator_action has its orders, too.
+func newOperator(store *db.DB, launcher *launch.Launcher, command string) *operate.Operator {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	order := operate.Order{Actor: "worker@" + host[:min(90, len(host))], Command: "workers promote"}
+	order := operate.Order{Actor: "worker@" + host[:min(90, len(host))], Command: command}
 	return &operate.Operator{Order: order, DB: store, Launcher: launcher}
 }
 

@@ -61,6 +61,9 @@ func (c *Config) check(r *environment.Reader) {
 	if c.WorkerPromote != PromoteAuto && c.WorkerPromote != PromoteManual {
 		r.Refuse("WORKER_PROMOTE", "must be auto or manual")
 	}
+	if c.Restore != RestoreManual && c.Restore != RestoreAuto {
+		r.Refuse("RESTORE", "must be manual or auto")
+	}
 }
 
 var (

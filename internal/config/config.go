@@ -46,6 +46,7 @@ type Config struct {
 	PublicURL      string    `env:"PUBLIC_URL"` // the gateway's URL for providers; empty: unreachable
 	WorkerHTTPAddr string    `env:"WORKER_HTTP_ADDR" envDefault:":8081"`
 	WorkerPromote  Promotion `env:"WORKER_PROMOTE" envDefault:"auto"` // auto or manual
+	Restore        Restoring `env:"RESTORE" envDefault:"manual"`      // manual or auto
 
 	// Ages at which Herald deletes rows of other tables; 0: never.
 	RetentionEventIDs      time.Duration `env:"RETENTION_EVENT_IDS"`     // ids of ended events, by which Herald recognizes a repeated event
@@ -63,6 +64,15 @@ type Promotion string
 const (
 	PromoteAuto   Promotion = "auto"   // a worker does it when it starts
 	PromoteManual Promotion = "manual" // an operator does it: `starter workers promote`
+)
+
+// Restoring determines who restores the workflows that Temporal has lost.
+type Restoring string
+
+// Values of RESTORE.
+const (
+	RestoreManual Restoring = "manual" // an operator does it: `starter restore`
+	RestoreAuto   Restoring = "auto"   // a worker does it
 )
 
 // From returns the worker's settings in an environment. Its error names every wrong setting and

@@ -33,8 +33,8 @@ func TestDefaults(t *testing.T) {
 		PublishEvents:  true,
 		BulkThreshold:  1000,
 		WorkerHTTPAddr: ":8081",
-		WorkerPromote:  config.PromoteAuto,
-		Policies:       cfg.Policies,
+		WorkerPromote:  config.PromoteAuto, Restore: config.RestoreManual,
+		Policies: cfg.Policies,
 	}, cfg)
 	for _, channel := range notification.Channels() {
 		want := config.Policy{
@@ -59,6 +59,7 @@ func TestEverySetting(t *testing.T) {
 		"RETENTION_PREFERENCES": "8761h",
 		"PUBLIC_URL":            "https://herald.example.com/base/", "HERALD_SECRET": heraldSecret, "WORKER_HTTP_ADDR": "127.0.0.1:0",
 		"WORKER_PROMOTE":     "manual",
+		"RESTORE":            "auto",
 		"EMAIL_MAX_ATTEMPTS": "5", "EMAIL_RETRY_INTERVAL": "10ms", "EMAIL_RETRY_COEFFICIENT": "1.5", "EMAIL_OUTAGE": "0", "EMAIL_TIMEOUT": "60s",
 		"EMAIL_RATE_LIMIT":  "0.5",
 		"WEBSOCKET_TIMEOUT": "1s", "WEBSOCKET_OUTAGE": "24h", "SLACK_RATE_LIMIT": "1",
@@ -75,7 +76,7 @@ func TestEverySetting(t *testing.T) {
 		PublicURL: "https://herald.example.com/base", WorkerHTTPAddr: "127.0.0.1:0",
 		RetentionEventIDs: 87600 * time.Hour, RetentionNotifications: time.Hour, RetentionActions: 8760 * time.Hour,
 		RetentionPreferences: 8761 * time.Hour,
-		WorkerPromote:        config.PromoteManual, Policies: cfg.Policies,
+		WorkerPromote:        config.PromoteManual, Restore: config.RestoreAuto, Policies: cfg.Policies,
 	}, cfg)
 	require.Equal(t, config.Policy{MaxAttempts: 1, Outage: 24 * time.Hour, Timeout: time.Second}, cfg.Policies[notification.WebSocket])
 	require.Equal(t,
@@ -95,7 +96,7 @@ func TestEmptyIsUnset(t *testing.T) {
 	for _, key := range []string{
 		"TASK_QUEUE_PREFIX", "ALLOW_CLEARTEXT", "OUTBOX_POLL_INTERVAL", "OUTBOX_BATCH_SIZE", "OUTBOX_POLLERS", "OUTBOX_SOURCES",
 		"PUBLISH_EVENTS", "BULK_THRESHOLD", "RABBITMQ_QUEUE_LENGTH", "RABBITMQ_QUEUE_TTL", "PUBLIC_URL", "HERALD_SECRET", "WORKER_HTTP_ADDR",
-		"WORKER_PROMOTE",
+		"WORKER_PROMOTE", "RESTORE",
 		"EMAIL_MAX_ATTEMPTS", "PUSH_RETRY_INTERVAL", "SMS_RETRY_COEFFICIENT", "WEBSOCKET_TIMEOUT", "SLACK_RATE_LIMIT", "SLACK_MAX_ATTEMPTS",
 	} {
 		empty[key] = ""
@@ -222,6 +223,7 @@ func TestBadSettings(t *testing.T) {
 		{key: "WORKER_HTTP_ADDR", value: ":http", want: " must be host:port or :port"},
 		{key: "WORKER_HTTP_ADDR", value: ":65536", want: " must be host:port or :port"},
 		{key: "WORKER_PROMOTE", value: "never", want: " must be auto or manual"},
+		{key: "RESTORE", value: "never", want: " must be manual or auto"},
 		{key: "EMAIL_MAX_ATTEMPTS", value: "0", want: " must be from 1 to 100"},
 		{key: "PUSH_RETRY_INTERVAL", value: "9ms", want: " must be from 10ms to 1h0m0s"},
 		{key: "SMS_RETRY_COEFFICIENT", value: "0.9", want: " must be from 1 to 10"},

@@ -1,7 +1,10 @@
 package e2e_test
 
 import (
-	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,8 +15,9 @@ import (
 	"herald/internal/stacktest"
 )
 
-// Temporal loses its database under load. `starter restore` starts again what was open, and nothing else:
-// no message is lost, what an operator cancelled stays cancelled, and a paused poller stays paused.
+// Temporal loses its database under load, and later it is back from an older backup. The commands of
+// docs/disaster.md start again what was open, and nothing else: no message is lost, what an operator
+// cancelled stays cancelled, and a paused poller stays paused.
 func TestTemporalLosesItsDatabase(t *testing.T) {
 	t.Parallel()
 
@@ -26,21 +30,39 @@ func TestTemporalLosesItsDatabase(t *testing.T) {
 	u.cancelled = append(u.cancelled, cancelled)
 	delivery := notification.DeliveryID(cancelled, "customer", "1", notification.Push)
 	u.awaitDelivery(delivery, "PENDING")
-	u.starter("delivery", "cancel", delivery)
 	u.starter("poller", "pause", "--source", "orders")
+	data, backup := filepath.Join(stack.Dev, "temporal"), filepath.Join(t.TempDir(), "backup")
+	stack.Run(t, "down", "temporal")
+	require.NoError(t, os.CopyFS(backup, os.DirFS(data)))
+	stack.Run(t, "up", "temporal")
+	u.starter("delivery", "cancel", delivery)
 
 	stack.Run(t, "kill", "temporal")
-	stack.Run(t, "destroy", "temporal")
+	require.NoError(t, os.RemoveAll(data))
 	stack.Run(t, "up", "temporal")
-
-	u.fails(1, "Temporal lacks workflows", "restore", "--dry-run")
-	t.Log(u.starter("restore", "--rate", "500"))
+	u.eventually(func() bool { return w.ready() == http.StatusServiceUnavailable }, "the worker does not notice")
+	u.eventually(func() bool { return strings.Contains(w.metrics(), "herald_pollers_lost 2") }, "the metric does not show it")
+	require.Contains(t, u.starter("status"), "may have lost its database")
+	said, err := u.documentedIn("docs/disaster.md", "starter restore --dry-run")
+	require.Error(t, err)
+	require.Contains(t, said, "Temporal lacks workflows")
+	must(u.documentedIn("docs/disaster.md", "starter restore\n"))(t)
 	require.Contains(t, u.starter("restore", "--rate", "500"), "0 workflows of events and deliveries", "a second restore starts nothing")
+	u.eventually(func() bool { return w.ready() == http.StatusOK }, "the worker is not ready again")
 	require.Contains(t, u.starter("poller", "status", "--source", "orders"), "PAUSED")
+	require.NotContains(t, must(u.documentedIn("docs/disaster.md", "starter status"))(t), "may have lost its database")
+	u.awaitSome(20, `SELECT count(*) FROM notification WHERE event_type = 'LOAD' AND status = 'SENT'`)
+
+	stack.Run(t, "kill", "temporal")
+	require.NoError(t, os.RemoveAll(data))
+	require.NoError(t, os.CopyFS(data, os.DirFS(backup)))
+	stack.Run(t, "up", "temporal")
+	t.Log(u.starter("restore", "--rate", "500"))
+
 	u.starter("poller", "resume", "--source", "orders")
 	stopLoad()
 	u.ends(slots)
 	require.LessOrEqual(t, len(u.messages())-len(u.accepted()),
 		u.count(`SELECT count(*) FROM delivery_attempt WHERE outcome IN ('LOST', 'AMBIGUOUS')`), "repeats without an interrupted attempt")
-	require.NoError(t, w.stop(), fmt.Sprint(w.output))
+	require.NoError(t, w.stop(), "%s", w.output)
 }

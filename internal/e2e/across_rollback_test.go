@@ -119,8 +119,16 @@ func (u *upgrade) doneBy(id string) string {
 // the installation, and returns its output.
 func (u *upgrade) documented(begins string) string {
 	u.t.Helper()
-	document := string(must(os.ReadFile("../../docs/upgrading.md"))(u.t))
-	found := regexp.MustCompile(regexp.QuoteMeta(begins) + "[^`\n]*").FindString(document)
+	said, err := u.documentedIn("docs/upgrading.md", begins)
+	require.NoError(u.t, err, said)
+	return said
+}
+
+// documentedIn runs a command of a document, and returns its output.
+func (u *upgrade) documentedIn(document, begins string) (string, error) {
+	u.t.Helper()
+	text := string(must(os.ReadFile(filepath.Join("../..", document)))(u.t))
+	found := regexp.MustCompile(regexp.QuoteMeta(begins) + "[^`\n]*").FindString(text)
 	require.NotEmpty(u.t, found, begins)
 	command := strings.NewReplacer(" 4 ", fmt.Sprintf(" %d ", workflows.CommandVersion),
 		"default/herald:5", fmt.Sprintf("default/%s:%d", u.name, next), "default/herald --build-id 5",
@@ -132,9 +140,8 @@ func (u *upgrade) documented(begins string) string {
 	run.Env = u.env
 	run.Stdin = strings.NewReader("y\n") // Temporal's CLI asks first
 	said, err := run.CombinedOutput()
-	require.NoError(u.t, err, "%s\n%s", command, said)
 	u.t.Logf("%s\n%s", command, said)
-	return string(said)
+	return string(said), err
 }
 
 // terminate terminates what the older build cannot replay, until the newer generation has no open

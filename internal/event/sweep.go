@@ -53,7 +53,7 @@ const selectStuckEvents = `
 		FROM   processed_event e
 		LEFT JOIN event_outbox o USING (event_id)`
 
-// StuckEvents reads events that are PROCESSING, in the order of their ids: those of the scan, after
+// StuckEvents reads the PROCESSING events of a scan, in the order of their ids, after
 // `after`. next is the id to read on after; empty: that was all.
 func (s Store) StuckEvents(
 	ctx context.Context, after string, scan notification.StuckScan,
@@ -80,7 +80,7 @@ func (s Store) StuckEvents(
 	return events, next, err
 }
 
-// StuckDeliveries reads PENDING deliveries in the order of notification.id: those of the scan, after
+// StuckDeliveries reads the PENDING deliveries of a scan, in the order of notification.id, after
 // `after`. It skips deliveries of an event that is PROCESSING, is about to start, or started within the
 // scan's age. The event's workflow sends them, and the sweep looks for that workflow. next is the
 // id to read on after; 0: that was all.

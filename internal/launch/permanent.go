@@ -61,30 +61,38 @@ func (l *Launcher) ScheduleSweep(ctx context.Context) error {
 	return nil
 }
 
-// ScheduleCleaning makes Temporal start [workflows.CleanOutboxes] every 15 minutes, only for these
-// outboxes and tables. Without any, it deletes the schedule. It keeps an operator's pause.
-func (l *Launcher) ScheduleCleaning(ctx context.Context, outboxes []activities.CleanOutboxInput) error {
-	id := workflows.CleaningID(l.Prefix)
-	schedule := l.Client.ScheduleClient().GetHandle(ctx, id)
-	if len(outboxes) == 0 {
-		return unlessGone(schedule.Delete(ctx), "delete schedule "+id)
-	}
+// Cleaning returns a function that makes Temporal start [workflows.CleanOutboxes] every 15 minutes, only
+// for these outboxes and tables. Without any, it deletes the schedule. The first call changes a schedule
+// with other outboxes, and keeps an operator's pause. A later call only creates a schedule that was lost.
+func (l *Launcher) Cleaning(outboxes []activities.CleanOutboxInput) func(context.Context) error {
+	id, changed := workflows.CleaningID(l.Prefix), false
 	options := l.every(cleaningInterval, client.ScheduleWorkflowAction{
 		ID: id, Workflow: workflows.CleanOutboxes, Args: []any{workflows.CleanInput{Outboxes: outboxes}},
 		StaticSummary: "deletes rows that are done",
 	})
-	_, err := l.Client.ScheduleClient().Create(ctx, options)
-	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
-		err = schedule.Update(ctx, client.ScheduleUpdateOptions{DoUpdate: func(found client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
-			changed := found.Description.Schedule
-			changed.Spec, changed.Action = &options.Spec, options.Action
-			return &client.ScheduleUpdate{Schedule: &changed}, nil
-		}})
+	return func(ctx context.Context) error {
+		schedule := l.Client.ScheduleClient().GetHandle(ctx, id)
+		if len(outboxes) == 0 {
+			return unlessGone(schedule.Delete(ctx), "delete schedule "+id)
+		}
+		_, err := l.Client.ScheduleClient().Create(ctx, options)
+		if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
+			if changed {
+				return nil
+			}
+			renew := func(found client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+				renewed := found.Description.Schedule
+				renewed.Spec, renewed.Action = &options.Spec, options.Action
+				return &client.ScheduleUpdate{Schedule: &renewed}, nil
+			}
+			err = schedule.Update(ctx, client.ScheduleUpdateOptions{DoUpdate: renew})
+		}
+		if err != nil {
+			return fmt.Errorf("schedule the cleaning: %w", err)
+		}
+		changed = true
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("schedule the cleaning: %w", err)
-	}
-	return nil
 }
 
 // StartFollowUp starts the [workflows.FollowUp] of the installation, unless it already runs.

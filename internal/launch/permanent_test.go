@@ -57,7 +57,7 @@ func TestScheduleSweep(t *testing.T) {
 
 // An installation has one schedule, with the settings of the worker that started last. An
 // operator's pause stays.
-func TestScheduleCleaning(t *testing.T) {
+func TestCleaning(t *testing.T) {
 	t.Parallel()
 
 	down := errors.New("no connection")
@@ -86,7 +86,7 @@ func TestScheduleCleaning(t *testing.T) {
 				return err == nil && ok && changed.Schedule.State == paused && action.Args[0].(workflows.CleanInput).Outboxes[0].Source == "orders"
 			})).Return(tt.update).Once()
 		}
-		require.ErrorIs(t, launcher.ScheduleCleaning(t.Context(), outboxes), tt.want, tt.name)
+		require.ErrorIs(t, launcher.Cleaning(outboxes)(t.Context()), tt.want, tt.name)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestUnscheduleCleaning(t *testing.T) {
 		launcher, _, handle := withSchedules(t)
 		handle.On("Delete", mock.Anything).Return(tt.answer).Once()
 
-		require.ErrorIs(t, launcher.ScheduleCleaning(t.Context(), nil), tt.want)
+		require.ErrorIs(t, launcher.Cleaning(nil)(t.Context()), tt.want)
 	}
 }
 

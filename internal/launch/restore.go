@@ -12,7 +12,7 @@ import (
 	"herald/workflows"
 )
 
-// StartRestore starts [workflows.Restore], or joins the one that runs.
+// StartRestore starts [workflows.Restore], or joins a restore that runs.
 func (l *Launcher) StartRestore(ctx context.Context, in workflows.RestoreInput) (client.WorkflowRun, error) {
 	options := client.StartWorkflowOptions{
 		ID:                       workflows.RestoreID(l.Prefix, in.DryRun),

@@ -82,6 +82,7 @@ type Event struct {
 	ExpiresAt     time.Time // zero: never
 	CollapseKey   string    // it replaces older events of its type with the same key; empty: none
 	Traceparent   string    // its producer's span in W3C's form; empty: none
+	Published     bool      // RabbitMQ has its message
 
 	Cancels     string         // the event that this event cancels; empty: none
 	CancelledBy string         // the event that cancels this event; empty: none

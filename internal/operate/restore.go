@@ -20,6 +20,9 @@ type Restoring struct {
 	DryRun bool
 }
 
+// RestoreRate is the usual rate of a [Restoring].
+const RestoreRate = 100
+
 // RestoreOutcome is the effect of a [Restoring].
 type RestoreOutcome struct {
 	DryRun     bool     `json:"dry_run"`
@@ -35,7 +38,7 @@ func (r RestoreOutcome) IsWhole() bool {
 
 // Restore makes a Temporal that has lost Herald's workflows, or all of its data, run what the tables say:
 // search attributes, generation, schedules, pollers, and then the workflow of each open row. A worker does
-// the last part. If ctx ends meanwhile, the worker goes on, and the next call joins it. say gets the progress.
+// the last part. If ctx ends meanwhile, the worker continues, and the next call joins it. say gets the progress.
 func (o *Operator) Restore(ctx context.Context, in Restoring, say func(activities.Restored)) (outcome RestoreOutcome, err error) {
 	outcome.DryRun = in.DryRun
 	if !in.DryRun {
@@ -112,7 +115,7 @@ func (o *Operator) awaitRestore(
 		select {
 		case err := <-ended:
 			if err != nil {
-				err = advice.With(fmt.Errorf("wait for %s: %w", run.GetID(), err), "a worker goes on; run it again to see the result")
+				err = advice.With(fmt.Errorf("wait for %s: %w", run.GetID(), err), "a worker continues; run it again to see the result")
 			}
 			return result, err
 		case <-time.After(time.Second):

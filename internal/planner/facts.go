@@ -152,6 +152,7 @@ func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event, now
 		       n.expires_at,
 		       coalesce(n.collapse_key, '') AS collapse_key,
 		       coalesce(n.traceparent, '') AS traceparent,
+		       n.acknowledged_at IS NOT NULL AS published,
 		       coalesce(n.cancels, '') AS cancels,
 		       coalesce(` + db.Canceller + `, '') AS cancelled_by,
 		       coalesce((SELECT a.answer FROM event_approval a WHERE a.event_id = n.event_id), '') AS answer,
