@@ -12,13 +12,13 @@ import (
 
 // askApproval makes the event wait if it has more recipients than its type allows without approval.
 // The count stops just above that number.
-func (a *Activities) askApproval(ctx context.Context, p *planning) error {
-	over := *p.ApprovalOver
-	count, err := a.Planner.Rows.CountRecipients(ctx, p.Targets, over+1)
+func (p *planning) askApproval(ctx context.Context) error {
+	over, rows := *p.ApprovalOver, p.activities.Planner.Rows
+	count, err := rows.CountRecipients(ctx, p.Targets, over+1)
 	if err != nil || !p.NeedsApproval(count) {
 		return err
 	}
-	if p.result.AskedAt, err = a.Planner.Rows.AskApproval(ctx, p.Event.ID); err != nil {
+	if p.result.AskedAt, err = rows.AskApproval(ctx, p.Event.ID); err != nil {
 		return err
 	}
 	p.Outcome, p.Problem = notification.AwaitingApproval, fmt.Sprintf("it would tell more than %d people", over)

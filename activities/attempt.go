@@ -65,6 +65,7 @@ func (a *Activities) release(ctx context.Context, attempts []notification.Attemp
 // outgoing is a message for which an attempt was begun. It belongs to one delivery, or to
 // a digest of many deliveries.
 type outgoing struct {
+	*Activities
 	channel notification.Channel
 	policy  AttemptPolicy
 	begun   []notification.Attempt
@@ -80,18 +81,18 @@ type outgoing struct {
 //
 // A failed attempt that could not be recorded counts as a crash once its lease has expired, and is
 // repeated. An attempt does not count if it gets no token, or if all providers rest.
-func (a *Activities) attempt(ctx context.Context, m outgoing) (by notification.SentBy, unrecorded *notification.AttemptResult, err error) {
-	if err := a.awaitToken(ctx, m.channel); err != nil {
-		a.release(ctx, m.begun)
+func (m *outgoing) attempt(ctx context.Context) (by notification.SentBy, unrecorded *notification.AttemptResult, err error) {
+	if err := m.awaitToken(ctx, m.channel); err != nil {
+		m.release(ctx, m.begun)
 		return by, nil, failure(err)
 	}
 	if m.expired() {
-		a.releaseExpired(ctx, m.begun)
+		m.releaseExpired(ctx, m.begun)
 		return by, nil, errExpired
 	}
-	err = a.try(ctx, &m)
+	err = m.try(ctx)
 	if errors.Is(err, notification.ErrBackOff) {
-		a.release(ctx, m.begun)
+		m.release(ctx, m.begun)
 		return by, nil, backOffFailure(err, activity.GetInfo(ctx).Attempt)
 	}
 	countAttempts(ctx, m.channel, m.result)
@@ -105,7 +106,7 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (by notification.S
 	if delay := retryDelay(failed); delay > 0 {
 		m.result.Next = time.Now().Add(delay).UTC()
 	}
-	recordErr := a.record(ctx, m)
+	recordErr := m.record(ctx)
 	if recordErr != nil {
 		activity.GetLogger(ctx).Warn("the end of an attempt was not recorded", "id", cmp.Or(m.result.DeliveryID, m.result.DigestID),
 			"outcome", m.result.Outcome, "error", Unquoted(recordErr))
@@ -122,9 +123,9 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (by notification.S
 
 // try calls the provider, and completes the result with the answer or the failure. If all providers
 // still rest after restPatience, the error is [notification.ErrBackOff].
-func (a *Activities) try(ctx context.Context, m *outgoing) error {
-	answer, err := a.call(ctx, *m)
-	for until := time.Now().Add(restPatience); errors.Is(err, notification.ErrBackOff); answer, err = a.call(ctx, *m) {
+func (m *outgoing) try(ctx context.Context) error {
+	answer, err := m.call(ctx)
+	for until := time.Now().Add(restPatience); errors.Is(err, notification.ErrBackOff); answer, err = m.call(ctx) {
 		if rest, ok := errors.AsType[*notification.BackOffError](err); ok && rest.Alone {
 			return err
 		}
@@ -138,17 +139,17 @@ func (a *Activities) try(ctx context.Context, m *outgoing) error {
 	if answer.Failover {
 		byChannel(ctx, m.channel).Counter(FailoversMetric).Inc(1)
 	}
-	a.warnings.rejected(ctx, m.channel, m.result)
+	m.warnings.rejected(ctx, m.channel, m.result)
 	return err
 }
 
 // call calls the provider. It returns an error without a call if the channel is off, the message
 // crashed too often, too little time is left, or the message has no text.
-func (a *Activities) call(ctx context.Context, m outgoing) (notification.Answer, error) {
-	sender, ok := a.Senders[m.channel]
+func (m *outgoing) call(ctx context.Context) (notification.Answer, error) {
+	sender, ok := m.Senders[m.channel]
 	switch {
 	case !ok:
-		return notification.Answer{}, &notification.NotConfiguredError{Channel: m.channel, Why: a.Off[m.channel]}
+		return notification.Answer{}, &notification.NotConfiguredError{Channel: m.channel, Why: m.Off[m.channel]}
 	case m.tried.Crashed >= maxCrashes:
 		return notification.Answer{}, permanent(fmt.Errorf("%d attempts ended without a result", m.tried.Crashed), AttemptsExhausted)
 	case !timeFor(ctx, m.policy.Timeout):
@@ -201,15 +202,15 @@ func (m *outgoing) end(answer notification.Answer, err error) {
 }
 
 // record stores a result, even if the activity was cancelled meanwhile.
-func (a *Activities) record(ctx context.Context, m outgoing) error {
+func (m *outgoing) record(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	recorded, err := a.Attempts.EndAttempts(ctx, []notification.AttemptResult{m.result})
+	recorded, err := m.Attempts.EndAttempts(ctx, []notification.AttemptResult{m.result})
 	if err == nil {
 		observeCommitToSent(ctx, m.channel, recorded...)
-		a.warnings.tokensKept(ctx, recorded[0].DeadTokensKept)
-		if m.tried.Begun == 1 && a.Pace.Rate(m.channel) == 0 {
-			a.singles.note(recorded[0].Waited - m.result.Took)
+		m.warnings.tokensKept(ctx, recorded[0].DeadTokensKept)
+		if m.tried.Begun == 1 && m.Pace.Rate(m.channel) == 0 {
+			m.singles.note(recorded[0].Waited - m.result.Took)
 		}
 	}
 	return err

@@ -28,15 +28,22 @@ type batch struct {
 	progress   BatchProgress
 }
 
-// newBatch continues from the progress in the last heartbeat of an earlier execution.
-func newBatch(ctx context.Context, a *Activities, in SendBatchInput, ids []string) *batch {
+// newBatch reads the deliveries of a batch. It continues from the progress in the last heartbeat of an
+// earlier execution.
+func newBatch(ctx context.Context, a *Activities, in SendBatchInput) (*batch, error) {
+	reading, cancel := context.WithTimeout(ctx, beginTimeout)
+	defer cancel()
+	ids, err := a.Batches.BatchDeliveries(reading, in.EventID, in.Channel, in.IDs)
+	if err != nil {
+		return nil, err
+	}
 	b := &batch{
 		activities: a, in: in, ids: ids, until: time.Now().Add(batchStint + rand.N(batchStint)), deadline: activity.GetInfo(ctx).Deadline,
 	}
 	if activity.HasHeartbeatDetails(ctx) {
 		_ = activity.GetHeartbeatDetails(ctx, &b.progress) // an error loses only counts
 	}
-	return b
+	return b, nil
 }
 
 // send sends group after group.

@@ -34,7 +34,7 @@ func (b *batch) sendGroup(ctx context.Context, ids []string) {
 		b.fail(err, results...)
 		return
 	}
-	b.activities.noteEnds(whole, b.in.Channel, results, recorded)
+	noteEnds(whole, &b.activities.warnings, b.in.Channel, results, recorded)
 }
 
 func earliest(a, b time.Time) time.Time {
@@ -94,7 +94,7 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 	results = b.withoutBackedOff(whole, begun, results[:next])
 	countAttempts(whole, b.in.Channel, results...)
 	countDeliveries(whole, b.in.Channel, notification.Sent, sentOf(results)) // even if not recorded: nothing sends them again
-	b.activities.tellBestEffort(whole, b.in.Channel, results)
+	tellBestEffort(whole, b.in.Channel, results)
 	return results
 }
 
@@ -155,8 +155,8 @@ func sentOf(results []notification.AttemptResult) (sent int) {
 // failure a separate workflow retries the delivery. After a permanent failure the delivery is given
 // up.
 func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notification.AttemptResult {
-	m := single(b.in.Channel, b.in.AttemptPolicy, begun)
-	err := b.activities.try(ctx, &m)
+	m := single(b.activities, b.in.Channel, b.in.AttemptPolicy, begun)
+	err := m.try(ctx)
 	if err == nil {
 		b.note(func(p *BatchProgress) { p.Sent++ })
 		return m.result
@@ -207,13 +207,14 @@ func (b *batch) fail(err error, unrecorded ...notification.AttemptResult) {
 }
 
 // noteEnds records the metrics and warnings of attempts that the database has ended.
-func (a *Activities) noteEnds(
-	ctx context.Context, channel notification.Channel, results []notification.AttemptResult, recorded []notification.RecordedAttempt,
+func noteEnds(
+	ctx context.Context, warnings *warnings, channel notification.Channel,
+	results []notification.AttemptResult, recorded []notification.RecordedAttempt,
 ) {
 	observeCommitToSent(ctx, channel, recorded...)
 	failed := 0
 	for i, end := range recorded {
-		a.warnings.tokensKept(ctx, end.DeadTokensKept)
+		warnings.tokensKept(ctx, end.DeadTokensKept)
 		if results[i].GiveUp && end.Status == notification.Failed {
 			failed++
 		}
@@ -222,7 +223,7 @@ func (a *Activities) noteEnds(
 }
 
 // tellBestEffort logs a group's failed deliveries on a channel that has no dead letters.
-func (a *Activities) tellBestEffort(ctx context.Context, channel notification.Channel, results []notification.AttemptResult) {
+func tellBestEffort(ctx context.Context, channel notification.Channel, results []notification.AttemptResult) {
 	failed := slices.DeleteFunc(slices.Clone(results), func(r notification.AttemptResult) bool { return !r.GiveUp })
 	if channel.BestEffort() && len(failed) > 0 {
 		activity.GetLogger(ctx).Warn("best-effort deliveries failed", "count", len(failed), "first", failed[0].DeliveryID,

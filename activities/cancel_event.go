@@ -85,7 +85,7 @@ func (a *Activities) CancelPart(ctx context.Context, in CancelPartInput) (Cancel
 			return CancelPartResult{}, nil
 		}
 	}
-	cancelled, err := a.cancelPart(ctx, in.Part, in.Reason)
+	cancelled, err := cancelPart(ctx, a.Cancels, in.Part, in.Reason)
 	return CancelPartResult{Cancelled: cancelled}, err
 }
 
@@ -94,17 +94,19 @@ func (a *Activities) cancelAll(ctx context.Context, eventID string, reason notif
 	lanes, err := a.Lanes.Lanes(ctx, eventID)
 	for i := 0; err == nil && i < len(lanes); i++ {
 		var some int
-		some, err = a.cancelPart(ctx, notification.Part{EventID: eventID, Lane: lanes[i]}, reason)
+		some, err = cancelPart(ctx, a.Cancels, notification.Part{EventID: eventID, Lane: lanes[i]}, reason)
 		cancelled += some
 	}
 	return cancelled, err
 }
 
 // cancelPart cancels the deliveries of a part that were not sent yet.
-func (a *Activities) cancelPart(ctx context.Context, part notification.Part, reason notification.EndReason) (cancelled int, err error) {
+func cancelPart(
+	ctx context.Context, store CancelStore, part notification.Part, reason notification.EndReason,
+) (cancelled int, err error) {
 	for next := int64(1); err == nil && next > 0; part.IDs.First = next {
 		var some int
-		some, next, err = a.Cancels.CancelPart(ctx, part, reason, cancelledAtOnce)
+		some, next, err = store.CancelPart(ctx, part, reason, cancelledAtOnce)
 		cancelled += some
 		activity.RecordHeartbeat(ctx)
 	}

@@ -60,18 +60,18 @@ func (a *Activities) Escalate(ctx context.Context, in EscalateInput) (EscalateRe
 	if err != nil {
 		return EscalateResult{}, failure(err)
 	}
-	e := &escalating{in: in}
+	e := &escalating{Activities: a, in: in}
 	due := e.due(now)
 	if !due && e.result.Outcome != notification.EscalationFollowed { // FOLLOWED: an earlier call stored it
 		return e.end(ctx)
 	}
 	if due {
-		if err := a.readRecipient(ctx, e); err != nil {
+		if err := e.readRecipient(ctx); err != nil {
 			return EscalateResult{}, err
 		}
 	}
 	for to, more := in.Escalation.To, true; more; to, more = e.instead() {
-		if err := a.follow(ctx, e, to); err != nil {
+		if err := e.follow(ctx, to); err != nil {
 			return EscalateResult{}, failure(err)
 		}
 	}
@@ -79,7 +79,7 @@ func (a *Activities) Escalate(ctx context.Context, in EscalateInput) (EscalateRe
 }
 
 // follow decides about one channel, and stores the decision and the new delivery.
-func (a *Activities) follow(ctx context.Context, e *escalating, to notification.Channel) error {
+func (e *escalating) follow(ctx context.Context, to notification.Channel) error {
 	e.look(ctx, to)
 	if err := ctx.Err(); err != nil { // no workflow waits for the result, and perhaps only the end of ctx prevented the text
 		return err
@@ -92,7 +92,7 @@ func (a *Activities) follow(ctx context.Context, e *escalating, to notification.
 		key.Throttle = e.plan.ThrottleKey(e.recipient, to)
 	}
 	var stored []notification.DecidedRecipient
-	follower, err := a.Followers.Follow(ctx, key, func(now notification.Escalating) *notification.DecidedRecipient {
+	follower, err := e.Followers.Follow(ctx, key, func(now notification.Escalating) *notification.DecidedRecipient {
 		decided := e.decide(now)
 		if decided != nil {
 			stored = []notification.DecidedRecipient{*decided}
@@ -105,7 +105,7 @@ func (a *Activities) follow(ctx context.Context, e *escalating, to notification.
 	countNotSent(ctx, stored)
 	switch {
 	case follower != nil:
-		e.result = EscalateResult{Outcome: notification.EscalationFollowed, Delivery: follower, Policy: a.Policies[follower.Channel]}
+		e.result = EscalateResult{Outcome: notification.EscalationFollowed, Delivery: follower, Policy: e.Policies[follower.Channel]}
 	case e.result == EscalateResult{}: // another call planned the delivery at the same moment
 		e.result.Outcome = notification.EscalationToldSo
 	}
@@ -114,6 +114,7 @@ func (a *Activities) follow(ctx context.Context, e *escalating, to notification.
 
 // escalating is the state of one [Activities.Escalate].
 type escalating struct {
+	*Activities
 	in     EscalateInput
 	result EscalateResult
 
@@ -147,8 +148,8 @@ func (e *escalating) end(ctx context.Context) (EscalateResult, error) {
 }
 
 // readRecipient reads the recipient and the rules as planning would read them now.
-func (a *Activities) readRecipient(ctx context.Context, e *escalating) error {
-	plan, err := a.Planner.Event(ctx, e.in.EventID)
+func (e *escalating) readRecipient(ctx context.Context) error {
+	plan, err := e.Planner.Event(ctx, e.in.EventID)
 	if errors.Is(err, notification.ErrNoEvent) {
 		e.gone = "its event was purged"
 		return nil

@@ -49,11 +49,11 @@ func (s WorkflowState) stopped() bool { return s == WorkflowTerminated || s == W
 
 // rolledBack reports whether the workflow of this activity ends a delivery that the next run of its
 // event shall send: a rollback terminated the event, and Temporal then cancelled this workflow.
-func (a *Activities) rolledBack(ctx context.Context, in GiveUpInput) (bool, error) {
+func rolledBack(ctx context.Context, executions Executions, in GiveUpInput) (bool, error) {
 	if in.Status != notification.Cancelled || in.Reason != string(notification.CancelledInTemporal) {
 		return false, nil
 	}
 	own := activity.GetInfo(ctx).WorkflowExecution
-	rolledBack, err := a.Executions.RolledBack(ctx, own.ID, own.RunID)
+	rolledBack, err := executions.RolledBack(ctx, own.ID, own.RunID)
 	return rolledBack, retried(err)
 }

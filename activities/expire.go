@@ -20,7 +20,7 @@ const expiredRetry = time.Millisecond
 var errExpired = benign("the message expired while it waited for its turn", DeliveryExpired, expiredRetry)
 
 // expired reports whether the message, or an item of the digest, has expired.
-func (m outgoing) expired() bool {
+func (m *outgoing) expired() bool {
 	return slices.ContainsFunc(m.begun, func(begun notification.Attempt) bool { return begun.Message.Expired() })
 }
 

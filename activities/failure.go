@@ -41,7 +41,7 @@ func failure(err error) error {
 // provider rejects our account, the message is tried once a minute, for a day, and these attempts
 // do not count. Nor do attempts during an outage, until it has lasted as long as the policy says. A
 // best-effort channel gets only one attempt that counts.
-func attemptFailure(m outgoing, err error) error {
+func attemptFailure(m *outgoing, err error) error {
 	if off, ok := errors.AsType[*notification.NotConfiguredError](err); ok {
 		return permanent(off, ChannelNotConfigured)
 	}

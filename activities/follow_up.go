@@ -28,10 +28,10 @@ type FollowUpStore interface {
 }
 
 // followUpKinds holds the handler of each kind of follow-up. A handler may run twice.
-var followUpKinds = map[notification.FollowUpKind]func(a *Activities, ctx context.Context, deliveryID string) error{
-	notification.FollowUpDeadLetter: (*Activities).followUpWithDeadLetter,
-	notification.FollowUpEscalation: (*Activities).followUpWithEscalation,
-	notification.FollowUpReplaced:   (*Activities).followUpReplaced,
+var followUpKinds = map[notification.FollowUpKind]func(f *followUpLoop, ctx context.Context, deliveryID string) error{
+	notification.FollowUpDeadLetter: (*followUpLoop).publishDeadLetter,
+	notification.FollowUpEscalation: (*followUpLoop).wakeEscalation,
+	notification.FollowUpReplaced:   (*followUpLoop).cancelReplaced,
 }
 
 const (
@@ -136,5 +136,5 @@ func (f *followUpLoop) followUp(ctx context.Context, row notification.FollowUp) 
 	if !known {
 		return fmt.Errorf("this release does not know the follow-up kind %q", row.Kind)
 	}
-	return handle(f.Activities, ctx, row.DeliveryID)
+	return handle(f, ctx, row.DeliveryID)
 }

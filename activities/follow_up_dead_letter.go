@@ -18,14 +18,14 @@ type deadLetterStore interface {
 	DeadLetterOf(ctx context.Context, deliveryID string) (notification.DeadLetter, bool, error)
 }
 
-// followUpWithDeadLetter publishes the dead letter of a FAILED delivery. It skips
+// publishDeadLetter publishes the dead letter of a FAILED delivery. It skips
 // a delivery that an operator retries: its new attempt ends it again.
-func (a *Activities) followUpWithDeadLetter(ctx context.Context, deliveryID string) error {
-	letter, failed, err := a.FollowUps.DeadLetterOf(ctx, deliveryID)
+func (f *followUpLoop) publishDeadLetter(ctx context.Context, deliveryID string) error {
+	letter, failed, err := f.FollowUps.DeadLetterOf(ctx, deliveryID)
 	if err != nil || !failed {
 		return err
 	}
-	if err := a.DeadLetters.PublishDeadLetter(ctx, letter); err != nil {
+	if err := f.DeadLetters.PublishDeadLetter(ctx, letter); err != nil {
 		return err
 	}
 	countDeadLetter(ctx, letter.Channel)

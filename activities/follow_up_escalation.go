@@ -9,12 +9,12 @@ type EscalationWorkflows interface {
 	SettleEscalation(ctx context.Context, deliveryID string) error
 }
 
-// followUpWithEscalation wakes the escalation of a delivery.
-func (a *Activities) followUpWithEscalation(ctx context.Context, deliveryID string) error {
-	return a.Escalations.SettleEscalation(ctx, deliveryID)
+// wakeEscalation wakes the escalation of a delivery.
+func (f *followUpLoop) wakeEscalation(ctx context.Context, deliveryID string) error {
+	return f.Escalations.SettleEscalation(ctx, deliveryID)
 }
 
-// followUpReplaced ends the wait of a delivery that a newer event has replaced.
-func (a *Activities) followUpReplaced(ctx context.Context, deliveryID string) error {
-	return a.Canceller.CancelDelivery(ctx, deliveryID, "replaced by a newer event")
+// cancelReplaced ends the wait of a delivery that a newer event has replaced.
+func (f *followUpLoop) cancelReplaced(ctx context.Context, deliveryID string) error {
+	return f.Canceller.CancelDelivery(ctx, deliveryID, "replaced by a newer event")
 }

@@ -21,7 +21,7 @@ type GiveUpInput struct {
 // [Activities.FollowUp] publishes. If a rollback terminated the event, the delivery stays PENDING, and
 // only its workflow ends.
 func (a *Activities) GiveUp(ctx context.Context, in GiveUpInput) (notification.Status, error) {
-	if rolledBack, err := a.rolledBack(ctx, in); err != nil || rolledBack {
+	if rollback, err := rolledBack(ctx, a.Executions, in); err != nil || rollback {
 		return in.Status, err
 	}
 	status, err := a.Deliveries.GiveUp(ctx, in.DeliveryID, in.Status, in.Reason)

@@ -117,5 +117,5 @@ type ListResult struct {
 // ListDeliveries returns the first deliveries of a part that are still to be sent.
 func (a *Activities) ListDeliveries(ctx context.Context, in ListInput) (ListResult, error) {
 	deliveries, next, err := a.Lanes.LaneDeliveries(ctx, in.Part, pendingOnly(in.Pending), listedAtOnce)
-	return ListResult{DeliveryBatch: a.deliveryBatch(deliveries), Next: next}, err
+	return ListResult{DeliveryBatch: newDeliveryBatch(deliveries, a.Policies), Next: next}, err
 }

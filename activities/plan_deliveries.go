@@ -56,34 +56,36 @@ type DeliveryBatch struct {
 // first call stored. PlanDeliveries uses the source only for a check: a worker plans only for the
 // sources in its settings.
 func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResult, error) {
-	if _, err := a.source(in.Source); err != nil {
+	if _, err := sourceNamed(a.Sources, in.Source); err != nil {
 		return PlanResult{}, err
 	}
 	plan, err := a.Planner.Event(ctx, in.EventID)
 	if err != nil {
 		return PlanResult{}, failure(err)
 	}
-	p := &planning{Plan: plan}
+	p := &planning{Plan: plan, activities: a, in: in}
 	switch {
 	case p.Outcome == notification.EventCancelled, p.Outcome == notification.EventRejected: // hand out no deliveries, planned ones included
 		return p.answer(), nil
 	case p.Outcome == "" && in.After.UserID == "" && p.ApprovalOver != nil && p.Event.Answer == "":
-		if err := a.askApproval(ctx, p); err != nil || p.Outcome != "" {
+		if err := p.askApproval(ctx); err != nil || p.Outcome != "" {
 			return p.answer(), err
 		}
 	}
 	if p.Outcome == "" && len(p.Routing) > 0 {
-		if err := a.planPages(ctx, p, in); err != nil {
+		if err := p.planPages(ctx); err != nil {
 			return PlanResult{}, err
 		}
 	}
-	return a.handOut(ctx, p, in)
+	return p.handOut(ctx)
 }
 
 // planning is the state of one [Activities.PlanDeliveries].
 type planning struct {
 	*planner.Plan
-	result PlanResult
+	activities *Activities
+	in         PlanInput
+	result     PlanResult
 }
 
 // answer returns the result, as far as it is known.
@@ -95,9 +97,9 @@ func (p *planning) answer() PlanResult {
 }
 
 // planPages plans page after page, up to the input's number of pages.
-func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) error {
-	started, after, size := time.Now(), in.After, pageSize
-	if in.Pages > 1 {
+func (p *planning) planPages(ctx context.Context) error {
+	started, after, size := time.Now(), p.in.After, pageSize
+	if p.in.Pages > 1 {
 		size = largePageSize
 	}
 	for page := 1; ; page++ {
@@ -111,18 +113,18 @@ func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) e
 			return nil
 		}
 		if after.UserID == "" {
-			if p.result.Bulk, err = a.isBulk(ctx, p.Targets, found); err != nil {
+			if p.result.Bulk, err = p.isBulk(ctx, found); err != nil {
 				return err
 			}
 		}
-		if err := a.planPage(ctx, p, found); err != nil {
+		if err := p.planPage(ctx, found); err != nil {
 			return err
 		}
-		if p.result.Next == nil || page >= in.Pages || halfOver(ctx, started) {
+		if p.result.Next == nil || page >= p.in.Pages || halfOver(ctx, started) {
 			return nil
 		}
 		after = *p.result.Next
-		a.singles.waitForSingles(ctx)
+		p.activities.singles.waitForSingles(ctx)
 	}
 }
 
@@ -137,14 +139,14 @@ func passOver(ctx context.Context, plan *planner.Plan, people []notification.Pas
 
 // isBulk reports whether an event has more recipients than BULK_THRESHOLD. It stops counting
 // above the threshold, and counts nothing if the first page shows the answer.
-func (a *Activities) isBulk(ctx context.Context, targets []notification.Target, first notification.RecipientPage) (bool, error) {
-	onPage := len(first.Recipients)
-	if a.BulkThreshold == 0 || onPage > a.BulkThreshold || first.Next == nil {
-		return a.BulkThreshold > 0 && onPage > a.BulkThreshold, nil
+func (p *planning) isBulk(ctx context.Context, first notification.RecipientPage) (bool, error) {
+	onPage, threshold := len(first.Recipients), p.activities.BulkThreshold
+	if threshold == 0 || onPage > threshold || first.Next == nil {
+		return threshold > 0 && onPage > threshold, nil
 	}
-	count, err := a.Planner.Rows.CountRecipients(ctx, targets, a.BulkThreshold+1)
+	count, err := p.activities.Planner.Rows.CountRecipients(ctx, p.Targets, threshold+1)
 	activity.RecordHeartbeat(ctx)
-	return count > a.BulkThreshold, err
+	return count > threshold, err
 }
 
 // halfOver reports whether half of the time from started to ctx's deadline is over.
@@ -153,7 +155,7 @@ func halfOver(ctx context.Context, started time.Time) bool {
 	return found && time.Since(started) > time.Until(deadline)
 }
 
-func (a *Activities) planPage(ctx context.Context, p *planning, found notification.RecipientPage) error {
+func (p *planning) planPage(ctx context.Context, found notification.RecipientPage) error {
 	decided, err := p.Save(ctx, found, func() { activity.RecordHeartbeat(ctx) })
 	if err != nil {
 		return err
@@ -167,27 +169,27 @@ func (a *Activities) planPage(ctx context.Context, p *planning, found notificati
 
 // handOut adds the deliveries to send. It reads them from the rows, because an earlier planning may
 // have stored deliveries to people who have left since.
-func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (PlanResult, error) {
+func (p *planning) handOut(ctx context.Context) (PlanResult, error) {
 	result, eventID := p.answer(), p.Event.ID
-	if in.After.UserID == "" && result.Next == nil && !result.Bulk {
-		deliveries, err := a.Lanes.Undelivered(ctx, eventID, pageDeliveries+1)
+	if p.in.After.UserID == "" && result.Next == nil && !result.Bulk {
+		deliveries, err := p.activities.Lanes.Undelivered(ctx, eventID, pageDeliveries+1)
 		if err != nil {
 			return PlanResult{}, err
 		}
 		if len(deliveries) <= pageDeliveries {
-			result.Batch = a.deliveryBatch(deliveries)
+			result.Batch = newDeliveryBatch(deliveries, p.activities.Policies)
 			return result, nil
 		}
 	}
-	lanes, err := a.Lanes.Lanes(ctx, eventID)
+	lanes, err := p.activities.Lanes.Lanes(ctx, eventID)
 	result.Lanes = lanes
 	return result, err
 }
 
-func (a *Activities) deliveryBatch(deliveries []notification.Delivery) DeliveryBatch {
-	policies := map[notification.Channel]DeliveryPolicy{}
+func newDeliveryBatch(deliveries []notification.Delivery, policies map[notification.Channel]DeliveryPolicy) DeliveryBatch {
+	batch := DeliveryBatch{Deliveries: deliveries, Policies: map[notification.Channel]DeliveryPolicy{}}
 	for _, d := range deliveries {
-		policies[d.Channel] = a.Policies[d.Channel]
+		batch.Policies[d.Channel] = policies[d.Channel]
 	}
-	return DeliveryBatch{Deliveries: deliveries, Policies: policies}
+	return batch
 }

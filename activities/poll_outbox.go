@@ -42,7 +42,7 @@ type PollOutboxResult struct {
 // workflows of its events. Before it stops, it ends its claims. If its process dies, the leases
 // expire and another poller claims the events.
 func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOutboxResult, error) {
-	source, err := a.source(in.Source)
+	source, err := sourceNamed(a.Sources, in.Source)
 	if err != nil {
 		return PollOutboxResult{}, err
 	}

@@ -45,7 +45,7 @@ const (
 //
 // When its process dies, the next attempt continues after the last handled row.
 func (a *Activities) Restore(ctx context.Context, in RestoreInput) (Restored, error) {
-	s, err := a.beginRestore(ctx, in)
+	s, err := newRestoreRun(ctx, a, in)
 	if err != nil {
 		return Restored{}, err
 	}
@@ -69,8 +69,8 @@ func (a *Activities) Restore(ctx context.Context, in RestoreInput) (Restored, er
 	return s.found, nil
 }
 
-// beginRestore continues where this activity's last attempt ended.
-func (a *Activities) beginRestore(ctx context.Context, in RestoreInput) (*sweepRun, error) {
+// newRestoreRun continues where this activity's last attempt ended.
+func newRestoreRun(ctx context.Context, a *Activities, in RestoreInput) (*sweepRun, error) {
 	s := &sweepRun{Activities: a, kind: restores}
 	if in.Check {
 		s.kind = counts

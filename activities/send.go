@@ -79,9 +79,9 @@ func (a *Activities) send(ctx context.Context, in SendInput, local bool) (SendRe
 		}
 		return result, err
 	}
-	m := single(in.Channel, in.AttemptPolicy, all[0])
+	m := single(a, in.Channel, in.AttemptPolicy, all[0])
 	m.local = local
-	by, unrecorded, err := a.attempt(ctx, m)
+	by, unrecorded, err := m.attempt(ctx)
 	if errors.Is(err, errExpired) {
 		return held(notification.Verdict{Dropped: string(notification.DecisionExpired)}), nil
 	}
@@ -111,9 +111,9 @@ func stepOf(found notification.Attempt) (SendResult, error) {
 }
 
 // single returns the message of one delivery.
-func single(channel notification.Channel, policy AttemptPolicy, begun notification.Attempt) outgoing {
-	return outgoing{
-		channel: channel, policy: policy, tried: begun.Tried, begun: []notification.Attempt{begun},
+func single(a *Activities, channel notification.Channel, policy AttemptPolicy, begun notification.Attempt) *outgoing {
+	return &outgoing{
+		Activities: a, channel: channel, policy: policy, tried: begun.Tried, begun: []notification.Attempt{begun},
 		result: notification.AttemptResult{DeliveryID: begun.Message.DeliveryID, Number: begun.Number, Owner: begun.Owner},
 		write:  func() (notification.Message, error) { return written(begun) },
 	}

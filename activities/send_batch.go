@@ -75,21 +75,14 @@ type BatchProgress struct {
 // waits for the messages in flight. Not only the workflow cancels it: so does an operator who pauses
 // or resets the activity, and a worker whose stop timeout ends.
 func (a *Activities) SendBatch(ctx context.Context, in SendBatchInput) (SendBatchResult, error) {
-	ids, err := a.batchDeliveries(ctx, in)
+	b, err := newBatch(ctx, a, in)
 	if err != nil {
 		return SendBatchResult{}, err
 	}
-	b := newBatch(ctx, a, in, ids)
 	stop := heartbeats(ctx, beatInterval, func() any { return b.snapshot() })
 	b.send(ctx)
 	stop()
 	return b.end(ctx)
-}
-
-func (a *Activities) batchDeliveries(ctx context.Context, in SendBatchInput) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
-	defer cancel()
-	return a.Batches.BatchDeliveries(ctx, in.EventID, in.Channel, in.IDs)
 }
 
 // end returns the batch's result. If the database failed, or no token came, the activity fails
@@ -124,7 +117,7 @@ func (b *batch) left(ctx context.Context) (bool, error) {
 func (a *Activities) RecordBatch(ctx context.Context, in RecordBatchInput) error {
 	recorded, err := a.Attempts.EndAttempts(ctx, in.Results)
 	if err == nil {
-		a.noteEnds(ctx, in.Channel, in.Results, recorded)
+		noteEnds(ctx, &a.warnings, in.Channel, in.Results, recorded)
 	}
 	return err
 }

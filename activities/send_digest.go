@@ -32,40 +32,46 @@ type SendDigestResult struct {
 // items that were cancelled since the last attempt, and items that the rules do not
 // allow any more. If one item has to wait for the end of quiet hours, all items wait.
 func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDigestResult, error) {
-	begun, held, err := a.beginDigest(ctx, in)
+	d := &digestAttempt{Activities: a, in: in}
+	held, err := d.lease(ctx)
 	if err != nil || !held.NotBefore.IsZero() {
 		return SendDigestResult{NotBefore: held.NotBefore, Wait: held.Wait}, err
 	}
-	digest, err := a.readDigest(ctx, in)
-	if err != nil {
-		a.release(ctx, begun)
+	if err := d.read(ctx); err != nil {
+		a.release(ctx, d.begun)
 		return SendDigestResult{}, err
 	}
-	if len(begun) == 0 {
-		return SendDigestResult{Items: digest.Sent, Dropped: digest.Dropped}, nil
+	if len(d.begun) == 0 {
+		return SendDigestResult{Items: d.digest.Sent, Dropped: d.digest.Dropped}, nil
 	}
-	by, unrecorded, err := a.attempt(ctx, a.digestMessage(in, digest, begun))
+	by, unrecorded, err := d.message().attempt(ctx)
 	if err != nil {
 		return SendDigestResult{}, err
 	}
-	countDigest(ctx, in.Key.Channel, notification.Sent, len(begun))
-	return SendDigestResult{SentBy: by, Items: len(begun), Dropped: digest.Dropped, Unrecorded: unrecorded}, nil
+	countDigest(ctx, in.Key.Channel, notification.Sent, len(d.begun))
+	return SendDigestResult{SentBy: by, Items: len(d.begun), Dropped: d.digest.Dropped, Unrecorded: unrecorded}, nil
 }
 
-// beginDigest leases all items or none: if some items are leased or have to wait, it releases the
-// other items.
-func (a *Activities) beginDigest(
-	ctx context.Context, in SendDigestInput,
-) (begun []notification.Attempt, held notification.Verdict, err error) {
+// digestAttempt is the state of one [Activities.SendDigest].
+type digestAttempt struct {
+	*Activities
+	in     SendDigestInput
+	begun  []notification.Attempt // one for each item
+	digest notification.Digest
+}
+
+// lease begins an attempt at each item, or at none: if some items are leased or have to wait, it
+// releases the other items.
+func (d *digestAttempt) lease(ctx context.Context) (held notification.Verdict, err error) {
 	reading, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	ids, err := a.Digests.DigestItems(reading, in.DigestID)
+	ids, err := d.Digests.DigestItems(reading, d.in.DigestID)
 	if err != nil || len(ids) == 0 {
-		return nil, held, err
+		return held, err
 	}
-	all, err := a.begin(ctx, in.AttemptPolicy, notification.Begin{DeliveryIDs: ids, DigestID: in.DigestID, SkipQuiet: in.SkipQuiet})
+	all, err := d.begin(ctx, d.in.AttemptPolicy, notification.Begin{DeliveryIDs: ids, DigestID: d.in.DigestID, SkipQuiet: d.in.SkipQuiet})
 	if err != nil {
-		return nil, held, err
+		return held, err
 	}
 	var busy time.Duration
 	for _, item := range all {
@@ -74,36 +80,36 @@ func (a *Activities) beginDigest(
 			held = item.Verdict
 		}
 		if item.Number > 0 {
-			begun = append(begun, item)
+			d.begun = append(d.begun, item)
 		}
 	}
 	if busy > 0 {
 		err = leased(busy)
 	}
 	if err != nil || !held.NotBefore.IsZero() {
-		a.release(ctx, begun)
-		return nil, held, err
+		d.release(ctx, d.begun)
 	}
-	return begun, held, nil
+	return held, err
 }
 
-func (a *Activities) readDigest(ctx context.Context, in SendDigestInput) (notification.Digest, error) {
+func (d *digestAttempt) read(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	return a.Digests.ReadDigest(ctx, in.DigestID, in.Key)
+	d.digest, err = d.Digests.ReadDigest(ctx, d.in.DigestID, d.in.Key)
+	return err
 }
 
-// digestMessage returns the message that lists the items. If the items have different numbers of
+// message returns the message that lists the items. If the items have different numbers of
 // attempts, the lowest number counts. The digest expires with its first item.
-func (a *Activities) digestMessage(in SendDigestInput, digest notification.Digest, begun []notification.Attempt) outgoing {
-	key, last := in.Key, begun[len(begun)-1].Message
-	m := outgoing{
-		channel: key.Channel, policy: in.AttemptPolicy, begun: begun, tried: begun[0].Tried,
-		result: notification.AttemptResult{DigestID: in.DigestID, Owner: begun[0].Owner},
+func (d *digestAttempt) message() *outgoing {
+	key, last := d.in.Key, d.begun[len(d.begun)-1].Message
+	m := &outgoing{
+		Activities: d.Activities, channel: key.Channel, policy: d.in.AttemptPolicy, begun: d.begun, tried: d.begun[0].Tried,
+		result: notification.AttemptResult{DigestID: d.in.DigestID, Owner: d.begun[0].Owner},
 	}
-	items := make([]notification.DigestItem, len(begun))
+	items := make([]notification.DigestItem, len(d.begun))
 	var first notification.Message // the first to expire
-	for i, item := range begun {
+	for i, item := range d.begun {
 		if by := item.Message; !by.SendBy.IsZero() && (first.SendBy.IsZero() || by.SendBy.Before(first.SendBy)) {
 			first = by
 		}
@@ -117,13 +123,13 @@ func (a *Activities) digestMessage(in SendDigestInput, digest notification.Diges
 		}
 	}
 	m.write = func() (notification.Message, error) {
-		recipient := notification.Recipient{UserType: key.UserType, UserID: key.UserID, Name: last.Name, Locale: digest.Locale}
-		text, err := a.DigestText(digest.Templates, key.EventType, key.Channel, recipient, items)
+		recipient := notification.Recipient{UserType: key.UserType, UserID: key.UserID, Name: last.Name, Locale: d.digest.Locale}
+		text, err := d.DigestText(d.digest.Templates, key.EventType, key.Channel, recipient, items)
 		message := last
 		message.NotificationID, message.EventID, message.CorrelationID = 0, "", ""
-		message.DeliveryID, message.Title, message.Body, message.URL = in.DigestID, text.Title, text.Body, text.URL
+		message.DeliveryID, message.Title, message.Body, message.URL = d.in.DigestID, text.Title, text.Body, text.URL
 		message.ExpiresAt, message.SendBy = first.ExpiresAt, first.SendBy
-		message.CollapseKey, message.Provider = "", begun[0].Message.Provider
+		message.CollapseKey, message.Provider = "", d.begun[0].Message.Provider
 		return message, err
 	}
 	return m

@@ -31,10 +31,10 @@ type Outbox interface {
 // worker may know the source.
 const unknownSourceRetry = 5 * time.Second
 
-// source finds a source by its name. Temporal retries an unknown name forever: while new settings
+// sourceNamed finds a source by its name. Temporal retries an unknown name forever: while new settings
 // roll out, another worker knows the name, or will know it soon.
-func (a *Activities) source(name string) (Source, error) {
-	source, known := a.Sources[name]
+func sourceNamed(sources map[string]Source, name string) (Source, error) {
+	source, known := sources[name]
 	if !known {
 		return Source{}, benign(fmt.Sprintf("this worker has no outbox source named %q: see its OUTBOX_SOURCES and KAFKA_BROKERS", name),
 			UnknownSource, unknownSourceRetry)

@@ -81,7 +81,7 @@ const (
 // When its process dies, the next attempt continues after the last handled row. A second check of a
 // row does no harm.
 func (a *Activities) Sweep(ctx context.Context) (notification.Sweep, error) {
-	s, err := a.beginSweep(ctx)
+	s, err := newSweepRun(ctx, a)
 	if err != nil {
 		return notification.Sweep{}, err
 	}
@@ -151,9 +151,9 @@ const (
 	counts                    // starts nothing, and ends nothing
 )
 
-// beginSweep continues where this activity's last attempt ended, or else where the
+// newSweepRun continues where this activity's last attempt ended, or else where the
 // last sweep ended.
-func (a *Activities) beginSweep(ctx context.Context) (*sweepRun, error) {
+func newSweepRun(ctx context.Context, a *Activities) (*sweepRun, error) {
 	s := &sweepRun{Activities: a, begin: time.Now(), age: stuckAge}
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &s.found); err != nil {
