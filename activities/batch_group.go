@@ -64,8 +64,8 @@ func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt
 func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt) []notification.AttemptResult {
 	waiting, cancel := context.WithTimeoutCause(ctx, tokenPatience, errNoToken)
 	defer cancel()
-	results := make([]notification.AttemptResult, len(begun))
 	var expired []notification.Attempt
+	var attempts []*groupAttempt
 	var calls sync.WaitGroup
 	next := 0
 	for next < len(begun) {
@@ -77,12 +77,14 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 			b.fail(err)
 			break
 		}
-		for i := next; i < next+granted; i++ {
-			if begun[i].Message.Expired() {
-				expired = append(expired, begun[i])
+		for _, attempt := range begun[next : next+granted] {
+			if attempt.Message.Expired() {
+				expired = append(expired, attempt)
 				continue
 			}
-			calls.Go(func() { results[i] = b.sendOne(whole, begun[i]) })
+			m := &groupAttempt{begun: attempt}
+			attempts = append(attempts, m)
+			calls.Go(func() { m.result, m.backedOff = b.sendOne(whole, attempt) })
 		}
 		next += granted
 	}
@@ -91,7 +93,7 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 		b.giveBack(whole, begun[next:])
 	}
 	calls.Wait()
-	results = b.withoutBackedOff(whole, begun, results[:next])
+	results := b.withoutBackedOff(whole, attempts)
 	countAttempts(whole, b.in.Channel, results...)
 	countDeliveries(whole, b.in.Channel, notification.Sent, sentOf(results)) // even if not recorded: nothing sends them again
 	tellBestEffort(whole, b.in.Channel, results)
@@ -117,29 +119,33 @@ func (b *batch) giveBack(ctx context.Context, begun []notification.Attempt) {
 	}
 }
 
-// withoutBackedOff returns the results of the messages that a provider was asked to send. If all
-// providers rested, it gives the other messages back, and the batch begins no further group. If only
-// the destinations of some messages rested, a separate workflow sends each of these messages.
-func (b *batch) withoutBackedOff(
-	ctx context.Context, begun []notification.Attempt, results []notification.AttemptResult,
-) (asked []notification.AttemptResult) {
-	var rested []notification.Attempt
-	for i, result := range results {
-		switch {
-		case result.Outcome != "":
-			asked = append(asked, result)
-		case result.DeliveryID != "": // it was not sent; empty: the message expired
-			rested = append(rested, begun[i])
+// groupAttempt is an attempt of a group that got its token.
+type groupAttempt struct {
+	begun     notification.Attempt
+	result    notification.AttemptResult
+	backedOff bool // nothing was sent, so there is no result
+}
+
+// withoutBackedOff returns the results of the attempts that did not back off. If all providers backed
+// off, it gives the other attempts back, and the batch begins no further group. If only the
+// destinations of some messages backed off, a separate workflow sends each of these messages.
+func (b *batch) withoutBackedOff(ctx context.Context, attempts []*groupAttempt) (results []notification.AttemptResult) {
+	var backedOff []notification.Attempt
+	for _, m := range attempts {
+		if m.backedOff {
+			backedOff = append(backedOff, m.begun)
+		} else {
+			results = append(results, m.result)
 		}
 	}
 	switch {
-	case len(rested) > 0 && b.allBackOff != nil:
+	case len(backedOff) > 0 && b.allBackOff != nil:
 		b.fail(b.allBackOff)
-		b.giveBack(ctx, rested)
-	case len(rested) > 0:
-		b.activities.release(ctx, rested)
+		b.giveBack(ctx, backedOff)
+	case len(backedOff) > 0:
+		b.activities.release(ctx, backedOff)
 	}
-	return asked
+	return results
 }
 
 func sentOf(results []notification.AttemptResult) (sent int) {
@@ -151,24 +157,24 @@ func sentOf(results []notification.AttemptResult) (sent int) {
 	return sent
 }
 
-// sendOne makes one attempt. If all providers rest, the result has no outcome. After a temporary
-// failure a separate workflow retries the delivery. After a permanent failure the delivery is given
-// up.
-func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notification.AttemptResult {
+// sendOne makes one attempt, and returns its result. backedOff reports that nothing was sent, because
+// the message's destination or all providers back off. After a temporary failure a separate workflow
+// retries the delivery. After a permanent failure the delivery is given up.
+func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) (result notification.AttemptResult, backedOff bool) {
 	m := single(b.activities, b.in.Channel, b.in.AttemptPolicy, begun)
 	err := m.try(ctx)
 	if err == nil {
 		b.note(func(p *BatchProgress) { p.Sent++ })
-		return m.result
+		return m.result, false
 	}
-	if rest, ok := errors.AsType[*notification.BackOffError](err); ok && rest.Alone {
-		return m.result
+	if backOff, ok := errors.AsType[*notification.BackOffError](err); ok && backOff.Alone {
+		return result, true
 	}
 	if errors.Is(err, notification.ErrBackOff) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.allBackOff = backOffFailure(err, 1)
-		return m.result
+		return result, true
 	}
 	err = attemptFailure(m, err)
 	if m.result.GiveUp = IsPermanent(err); m.result.GiveUp {
@@ -177,7 +183,7 @@ func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notific
 		m.result.Next = time.Now().Add(b.in.delay(err)).UTC()
 		b.note(func(p *BatchProgress) { p.Retried++ })
 	}
-	return m.result
+	return m.result, false
 }
 
 // delay returns the time until the next attempt: the failure's delay, or else the policy's.
