@@ -39,12 +39,11 @@ type Activities struct {
 	DeadLetters DeadLetterQueue
 	FollowUps   FollowUpStore
 	Escalations EscalationWorkflows
-	DigestText  func(templates []notification.Template, eventType string, channel notification.Channel,
-		recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
-	Senders  map[notification.Channel]Sender // a channel without a sender is off
-	Off      map[notification.Channel]error  // why a channel is off: which settings it lacks
-	Policies map[notification.Channel]DeliveryPolicy
-	Pace     *limit.Pace // nil: no channel has a rate limit
+	DigestText  DigestText
+	Senders     map[notification.Channel]Sender // a channel without a sender is off
+	Off         map[notification.Channel]error  // why a channel is off: which settings it lacks
+	Policies    map[notification.Channel]DeliveryPolicy
+	Pace        *limit.Pace // nil: no channel has a rate limit
 	// An event with more recipients than BulkThreshold sends its deliveries in batches. In other
 	// events each delivery has a workflow. 0: no event sends batches.
 	BulkThreshold int
@@ -53,6 +52,10 @@ type Activities struct {
 	underWay underWay
 	singles  singles
 }
+
+// DigestText writes the text of a digest by the template of its event type and channel.
+type DigestText func(templates []notification.Template, eventType string, channel notification.Channel,
+	recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
 
 // DeliveryPolicy holds the settings for the deliveries of one channel. It comes from
 // the worker's settings and is stored in the histories, so that a running

@@ -37,26 +37,37 @@ func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, 
 		if err != nil {
 			return SealResult{}, err
 		}
-		// the digest is due by Temporal's clock: a slower one must not find quiet hours that are over
-		now := latest(check.Now, activity.GetInfo(ctx).ScheduledTime)
-		silence, deferred := check.Silence(now)
-		if deferred {
-			return SealResult{
-				NotBefore: silence.Release(in.DigestID).UTC(),
-				Wait:      notification.WaitText(silence.Until, now, check.Timezone, notification.WaitQuietHours),
-			}, nil
+		result = inQuietHours(in.DigestID, check, activity.GetInfo(ctx).ScheduledTime)
+		if !result.NotBefore.IsZero() {
+			return result, nil
 		}
-		own := notification.Quiet(check.Preference, check.Timezone, now)
-		result.Quiet = silence.Quiet && own.Quiet // quiet hours of a group alone do not drop a digest
 	}
 	sealed, err := a.Digests.SealDigest(ctx, notification.Sealing{
 		DigestID: in.DigestID, Key: in.Key, Window: notification.DigestWindow{Length: in.Window, Timed: in.Timed, ReadyOnly: in.ReadyOnly},
 		Fits: func(digest notification.Digest, items []notification.DigestItem) bool {
-			return in.Unsent || a.fits(in, digest, items)
+			return in.Unsent || fits(in, digest, items, a.DigestText)
 		},
 	})
 	result.SealedDigest = sealed
 	return result, err
+}
+
+// inQuietHours returns until when a digest waits for the end of quiet hours (NotBefore), or that quiet
+// hours drop the digest (Quiet). Quiet hours of a group alone do not drop it.
+//
+// Temporal's clock wakes a digest when quiet hours end, and the database's clock may be slower. So the
+// later of both times counts: otherwise a digest would find the same quiet hours again.
+func inQuietHours(digestID string, check notification.QuietCheck, scheduled time.Time) SealResult {
+	now := latest(check.Now, scheduled)
+	quietNow, waits := check.Silence(now)
+	if waits {
+		return SealResult{
+			NotBefore: quietNow.Release(digestID).UTC(),
+			Wait:      notification.WaitText(quietNow.Until, now, check.Timezone, notification.WaitQuietHours),
+		}
+	}
+	withoutGroups := notification.Quiet(check.Preference, check.Timezone, now)
+	return SealResult{Quiet: quietNow.Quiet && withoutGroups.Quiet}
 }
 
 func latest(a, b time.Time) time.Time {
@@ -68,10 +79,10 @@ func latest(a, b time.Time) time.Time {
 
 // fits reports whether the channel takes a digest with the items, by its text. If not even the first item
 // has a text, the template is the cause, and a smaller digest would not help.
-func (a *Activities) fits(in SealInput, digest notification.Digest, items []notification.DigestItem) bool {
+func fits(in SealInput, digest notification.Digest, items []notification.DigestItem, textOf DigestText) bool {
 	recipient := notification.Recipient{UserType: in.Key.UserType, UserID: in.Key.UserID, Name: digest.Name, Locale: digest.Locale}
 	write := func(items []notification.DigestItem) (notification.Text, error) {
-		return a.DigestText(digest.Templates, in.Key.EventType, in.Key.Channel, recipient, items)
+		return textOf(digest.Templates, in.Key.EventType, in.Key.Channel, recipient, items)
 	}
 	text, err := write(items)
 	if err != nil {
