@@ -73,7 +73,7 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 		}
 	}
 	if p.Outcome == "" && len(p.Routing) > 0 {
-		if err := p.planPages(ctx); err != nil {
+		if err := p.savePages(ctx); err != nil {
 			return PlanResult{}, err
 		}
 	}
@@ -96,8 +96,8 @@ func (p *planning) answer() PlanResult {
 	return result
 }
 
-// planPages plans page after page, up to the input's number of pages.
-func (p *planning) planPages(ctx context.Context) error {
+// savePages decides about page after page, up to the input's number of pages, and stores the decisions.
+func (p *planning) savePages(ctx context.Context) error {
 	started, after, size := time.Now(), p.in.After, pageSize
 	if p.in.Pages > 1 {
 		size = largePageSize
@@ -117,7 +117,7 @@ func (p *planning) planPages(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := p.planPage(ctx, found); err != nil {
+		if err := p.savePage(ctx, found); err != nil {
 			return err
 		}
 		if p.result.Next == nil || page >= p.in.Pages || halfOver(ctx, started) {
@@ -155,7 +155,7 @@ func halfOver(ctx context.Context, started time.Time) bool {
 	return found && time.Since(started) > time.Until(deadline)
 }
 
-func (p *planning) planPage(ctx context.Context, found notification.RecipientPage) error {
+func (p *planning) savePage(ctx context.Context, found notification.RecipientPage) error {
 	decided, err := p.Save(ctx, found, func() { activity.RecordHeartbeat(ctx) })
 	if err != nil {
 		return err

@@ -56,7 +56,7 @@ func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDi
 type digestAttempt struct {
 	*Activities
 	in     SendDigestInput
-	begun  []notification.Attempt // one for each item
+	begun  []notification.Attempt // one for each item to send
 	digest notification.Digest
 }
 

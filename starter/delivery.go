@@ -52,8 +52,8 @@ If rows remain, it prints the ID for --after, which continues the search.`,
 	})
 }
 
-// deliveryVerb completes a command that applies a verb to deliveries. verb may change the filter.
-func deliveryVerb(a *app,
+// deliveryBulkCommand completes a command that applies a verb to deliveries. verb may change the filter.
+func deliveryBulkCommand(a *app,
 	cmd *cobra.Command, examples string, verb func(filter *list.DeliveryFilter, ids []string, flags bulkFlags) (operate.Verb, error),
 ) *cobra.Command {
 	var filter list.DeliveryFilter

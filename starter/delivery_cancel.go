@@ -22,11 +22,12 @@ More than 100 at once need --yes; --dry-run shows them first.`,
   starter delivery cancel --event-type PROMOTION --channel SMS --dry-run
   starter delivery cancel --event-type PROMOTION --channel SMS --yes`,
 	}
-	return deliveryVerb(a, cmd, "--event or --event-type", func(filter *list.DeliveryFilter, _ []string, _ bulkFlags) (operate.Verb, error) {
-		if slices.ContainsFunc(filter.Statuses, func(s notification.Status) bool { return s != notification.Pending }) {
-			return operate.Verb{}, misused(errors.New("--status: only PENDING can be cancelled"))
-		}
-		filter.Statuses = []notification.Status{notification.Pending}
-		return operate.CancelDelivery(), nil
-	})
+	return deliveryBulkCommand(a, cmd, "--event or --event-type",
+		func(filter *list.DeliveryFilter, _ []string, _ bulkFlags) (operate.Verb, error) {
+			if slices.ContainsFunc(filter.Statuses, func(s notification.Status) bool { return s != notification.Pending }) {
+				return operate.Verb{}, misused(errors.New("--status: only PENDING can be cancelled"))
+			}
+			filter.Statuses = []notification.Status{notification.Pending}
+			return operate.CancelDelivery(), nil
+		})
 }

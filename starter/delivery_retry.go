@@ -35,7 +35,7 @@ With ids, the command waits for the outcomes, up to 30 seconds in all.`,
 	}
 	cmd.Flags().BoolVar(&again, "again", false, "also retry deliveries that were sent, have expired, or were cancelled by another event")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the outcomes")
-	return deliveryVerb(a, cmd, "--event or --channel",
+	return deliveryBulkCommand(a, cmd, "--event or --channel",
 		func(filter *list.DeliveryFilter, ids []string, flags bulkFlags) (operate.Verb, error) {
 			if len(filter.Statuses) == 0 {
 				filter.Statuses = []notification.Status{notification.Failed}
