@@ -85,8 +85,9 @@ func failedInBatch(ctx workflow.Context, in DeliverInput) (DeliverResult, error)
 	return result, temporal.NewApplicationError(in.Failed, DeliveryFailed)
 }
 
-// deliver sends and waits until the delivery has ended. A result with the status PENDING is not open:
-// the rules drop the delivery for its reason, and the caller records it as CANCELLED.
+// deliver sends and waits until nothing is left to do for the delivery. If the rules drop the delivery,
+// its row is still PENDING: deliver returns this status with the reason, and the caller makes the
+// delivery CANCELLED.
 func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	attemptsBefore, attempt := 0, send
 	if in.Policy.Local {
