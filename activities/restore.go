@@ -16,27 +16,8 @@ type RestoreInput struct {
 	Check bool // start nothing: only count the rows whose workflow does not run
 }
 
-// Restored is the result of [Activities.Restore], and its progress.
-type Restored struct {
-	notification.Sweep // what was looked up, and what became of it
-
-	Events     int `json:"events"`     // open events at the begin
-	Deliveries int `json:"deliveries"` // open deliveries of other events at the begin
-
-	MissingEvents     int      `json:"missing_events"`        // of a check: open, but their workflow does not run
-	MissingDeliveries int      `json:"missing_deliveries"`    // likewise
-	MissingIDs        []string `json:"missing_ids,omitempty"` // the first of both
-
-	Pass  int       `json:"pass,omitempty"` // passes over the tables that have ended
-	Began time.Time `json:"began,omitzero"`
-}
-
-const (
-	// soon is the time from the begin of a restore within which rows count as due soon.
-	soon = time.Hour
-	// maxMissingIDs limits the ids in [Restored].
-	maxMissingIDs = 20
-)
+// soon is the time from the begin of a restore within which rows count as due soon.
+const soon = time.Hour
 
 // Restore starts the workflow of each open row that Temporal does not run, such as after a loss of
 // Temporal's database: first what is due, then what is due within the hour, then the rest. It is a sweep
@@ -44,26 +25,23 @@ const (
 // restore, and a restore next to a Temporal that has everything, start nothing.
 //
 // When its process dies, the next attempt continues after the last handled row.
-func (a *Activities) Restore(ctx context.Context, in RestoreInput) (Restored, error) {
+func (a *Activities) Restore(ctx context.Context, in RestoreInput) (notification.Restored, error) {
 	s, err := newRestoreRun(ctx, a, in)
 	if err != nil {
-		return Restored{}, err
+		return notification.Restored{}, err
 	}
 	defer s.pace.Stop()
-	due, soonDue := notification.StuckScan{To: s.found.Began}, s.found.Began.Add(soon)
-	passes := []func() error{
-		func() error { return s.events(ctx, due, &s.found.AfterEvent) },
-		func() error { return s.deliveries(ctx, due) },
-		func() error {
-			return s.events(ctx, notification.StuckScan{From: s.found.Began, To: soonDue}, &s.found.AfterEvent)
-		},
-		func() error { return s.deliveries(ctx, notification.StuckScan{From: s.found.Began, To: soonDue}) },
-		func() error { return s.events(ctx, notification.StuckScan{From: soonDue}, &s.found.AfterEvent) },
-		func() error { return s.deliveries(ctx, notification.StuckScan{From: soonDue}) },
-	}
-	for ; s.found.Pass < len(passes); s.found.Pass++ {
-		if err := passes[s.found.Pass](); err != nil {
-			return Restored{}, err
+	soonDue := s.found.Began.Add(soon)
+	scans := []notification.StuckScan{{To: s.found.Began}, {From: s.found.Began, To: soonDue}, {From: soonDue}}
+	for ; s.found.Pass < 2*len(scans); s.found.Pass++ {
+		scan := scans[s.found.Pass/2]
+		if s.found.Pass%2 == 0 {
+			err = s.events(ctx, scan, &s.found.AfterEvent)
+		} else {
+			err = s.deliveries(ctx, scan)
+		}
+		if err != nil {
+			return notification.Restored{}, err
 		}
 	}
 	return s.found, nil
@@ -90,10 +68,4 @@ func newRestoreRun(ctx context.Context, a *Activities, in RestoreInput) (*sweepR
 	s.begin, s.until = s.found.Began, s.found.Began.AddDate(1, 0, 0)
 	s.pace = time.NewTicker(time.Second / time.Duration(max(in.Rate, 1)))
 	return s, nil
-}
-
-func (r *Restored) addMissing(id string) {
-	if len(r.MissingIDs) < maxMissingIDs {
-		r.MissingIDs = append(r.MissingIDs, id)
-	}
 }

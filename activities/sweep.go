@@ -130,7 +130,7 @@ func (s *sweepRun) deleteOver(ctx context.Context, what string, page func(ctx co
 // sweepRun is the state of one [Activities.Sweep] or [Activities.Restore].
 type sweepRun struct {
 	*Activities
-	found Restored
+	found notification.Restored
 	begin time.Time
 	until time.Time // the end of the current part of the run
 	pace  *time.Ticker

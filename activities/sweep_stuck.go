@@ -34,7 +34,7 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 		return err
 	case s.kind == counts:
 		s.found.MissingEvents++
-		s.found.addMissing(event.ID)
+		s.found.AddMissing(event.ID)
 		return nil
 	case state.stopped():
 		return s.closeEvent(ctx, event.ID, state)
@@ -95,7 +95,7 @@ func (s *sweepRun) deliveries(ctx context.Context, scan notification.StuckScan) 
 // runs. An event's workflow runs until all pages of the event have ended.
 func (s *sweepRun) stuckDelivery(ctx context.Context, delivery notification.StuckDelivery) error {
 	event, err := s.stateOfEvent(ctx, delivery.EventID)
-	if err != nil || event == WorkflowRunning {
+	if err != nil || (event == WorkflowRunning && !delivery.Retried) {
 		return err
 	}
 	if err := s.look(ctx); err != nil {
@@ -111,7 +111,7 @@ func (s *sweepRun) stuckDelivery(ctx context.Context, delivery notification.Stuc
 		return err
 	case s.kind == counts:
 		s.found.MissingDeliveries++
-		s.found.addMissing(delivery.DeliveryID)
+		s.found.AddMissing(delivery.DeliveryID)
 		return nil
 	case own.stopped():
 		return s.endDelivery(ctx, delivery, notification.Cancelled, string(own))

@@ -340,6 +340,7 @@ CREATE TABLE delivery_retry (
     status_before     text NOT NULL,
     error_before      text,
     message_id_before text,
+    attempts_before   integer DEFAULT 0 NOT NULL,
     CONSTRAINT delivery_retry_pkey PRIMARY KEY (delivery_id, run_id),
     CONSTRAINT delivery_retry_of_notification FOREIGN KEY (delivery_id) REFERENCES notification(delivery_id) ON DELETE CASCADE,
     CONSTRAINT delivery_retry_of_sent_is_wanted CHECK (again OR status_before NOT IN ('SENT', 'DELIVERED')),
@@ -354,6 +355,7 @@ COMMENT ON COLUMN delivery_retry.again IS 'true: the operator accepted that it h
 COMMENT ON COLUMN delivery_retry.status_before IS 'notification.status before it: PENDING, SENT, DELIVERED, FAILED or CANCELLED.';
 COMMENT ON COLUMN delivery_retry.error_before IS 'notification.last_error before it.';
 COMMENT ON COLUMN delivery_retry.message_id_before IS 'notification.provider_message_id before the retry: what a receipt says of that message does not change the delivery any more.';
+COMMENT ON COLUMN delivery_retry.attempts_before IS 'notification.attempt_count before the retry: its attempts count anew.';
 
 CREATE TABLE throttle (
     user_type    text,

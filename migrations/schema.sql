@@ -107,6 +107,7 @@ CREATE TABLE delivery_retry (
     status_before text NOT NULL, -- notification.status before it: PENDING, SENT, DELIVERED, FAILED or CANCELLED.
     error_before text, -- notification.last_error before it.
     message_id_before text, -- notification.provider_message_id before the retry: what a receipt says of that message does not change the delivery any more.
+    attempts_before integer DEFAULT 0 NOT NULL, -- notification.attempt_count before the retry: its attempts count anew.
     CONSTRAINT delivery_retry_pkey PRIMARY KEY (delivery_id, run_id),
     CONSTRAINT delivery_retry_of_notification FOREIGN KEY (delivery_id) REFERENCES notification(delivery_id) ON DELETE CASCADE,
     CONSTRAINT delivery_retry_of_sent_is_wanted CHECK ((again OR (status_before <> ALL (ARRAY['SENT'::text, 'DELIVERED'::text])))),

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/activities"
 	"herald/internal/advice"
+	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/terminal"
 )
@@ -50,7 +50,7 @@ It exits with 1 if a workflow is missing at the end; with --dry-run, if anything
 
 func restore(ctx context.Context, a *app, o *operate.Operator, in operate.Restoring) error {
 	set, stop := a.ProgressLine("waiting for a worker …")
-	outcome, err := o.Restore(ctx, in, func(progress activities.Restored) { set(restoreProgress(progress)) })
+	outcome, err := o.Restore(ctx, in, func(progress notification.Restored) { set(restoreProgress(progress)) })
 	stop()
 	if err != nil {
 		return err
@@ -59,12 +59,12 @@ func restore(ctx context.Context, a *app, o *operate.Operator, in operate.Restor
 		return err
 	}
 	if in.DryRun {
-		return advice.With(errors.New("Temporal lacks workflows"), "run `starter restore`")
+		return advice.With(errors.New("workflows are missing in Temporal"), "run `starter restore`")
 	}
-	return advice.With(errors.New("Temporal still lacks workflows"), "see the workers' log, and run it again")
+	return advice.With(errors.New("workflows are still missing in Temporal"), "see the workers' log, and run it again")
 }
 
-func restoreProgress(p activities.Restored) string {
+func restoreProgress(p notification.Restored) string {
 	return fmt.Sprintf("asked Temporal %s times; the tables have %s open events, and %s deliveries of ended events; %s started, %s missing",
 		terminal.Grouped(p.Looked), terminal.Grouped(p.Events), terminal.Grouped(p.Deliveries), terminal.Grouped(p.StartedAgain),
 		terminal.Grouped(p.MissingEvents+p.MissingDeliveries))

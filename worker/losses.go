@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"herald/activities"
 	"herald/internal/config"
+	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/workflows"
 )
@@ -48,7 +48,7 @@ func (l *losses) none(ctx context.Context) error {
 // known returns an error if the last look found lost pollers.
 func (l *losses) known(context.Context) error {
 	if last := l.last.Load(); last != nil && len(*last) > 0 {
-		return fmt.Errorf("Temporal has lost %s: run `starter restore`", strings.Join(*last, ", "))
+		return fmt.Errorf("lost by Temporal: %s; run `starter restore`", strings.Join(*last, ", "))
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (l *losses) keep(ctx context.Context, restore config.Restoring) {
 
 // restore does what `starter restore` does. Several workers join one restore.
 func (l *losses) restore(ctx context.Context) {
-	outcome, err := l.operator.Restore(ctx, operate.Restoring{Rate: operate.RestoreRate}, func(activities.Restored) {})
+	outcome, err := l.operator.Restore(ctx, operate.Restoring{Rate: operate.RestoreRate}, func(notification.Restored) {})
 	if err != nil {
 		slog.Warn("RESTORE=auto: the restore has not ended", "error", err)
 		return

@@ -57,9 +57,6 @@ func (p *process) warnOfMistakes(ctx context.Context) {
 const (
 	// retryStart is the time until the first retry.
 	retryStart = 2 * time.Second
-	// maxScheduleRetry is the longest time between two attempts to create a schedule. The operator
-	// of Temporal may have to permit schedules first.
-	maxScheduleRetry = time.Minute
 	// keepInterval is the time between two checks whether a permanent workflow runs.
 	keepInterval = 30 * time.Second
 )

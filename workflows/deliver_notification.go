@@ -24,6 +24,10 @@ type DeliverInput struct {
 	Again      bool                      `json:",omitempty"` // send even if the delivery was sent, or its event is cancelled
 	HoldsSlot  bool                      `json:",omitempty"` // the parent keeps a slot for the delivery until it hears of a wait
 	Failed     string                    `json:",omitempty"` // the reason of a permanent failure in a batch: the workflow only shows it
+
+	// Of a retry: its run sets them after it has reopened the row, and the sweep if that run was lost.
+	Ordered        bool `json:",omitempty"` // the operator's order overrides preferences
+	AttemptsBefore int  `json:",omitempty"` // of earlier runs
 }
 
 // DeliverResult is the result of [DeliverNotification].
@@ -89,7 +93,7 @@ func failedInBatch(ctx workflow.Context, in DeliverInput) (DeliverResult, error)
 // its row is still PENDING: deliver returns this status with the reason, and the caller makes the
 // delivery CANCELLED.
 func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
-	attemptsBefore, attempt := 0, send
+	attempt := send
 	if in.Policy.Local {
 		attempt = sendFirst
 	}
@@ -98,9 +102,8 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 		if err != nil || reopened.Status != notification.Pending {
 			return DeliverResult{Status: reopened.Status}, err
 		}
-		// From here on, Retry means that the operator's order overrides preferences. A delivery that waits
-		// for its own time again is no such order.
-		in.Policy, attemptsBefore, in.Retry = reopened.Policy, reopened.AttemptsBefore, !reopened.Waits
+		// A delivery that waits for its own time again is no order.
+		in.Policy, in.AttemptsBefore, in.Ordered = reopened.Policy, reopened.AttemptsBefore, !reopened.Waits
 	}
 	var obeyed *order
 	for ordered, pause := pendingOrder(ctx), minPause; ; {
@@ -110,7 +113,7 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 			step, err = reschedule(ctx, in, *ordered)
 			obeyed, ordered = ordered, nil
 		} else {
-			step, ordered, err = attempt(ctx, in, attemptsBefore)
+			step, ordered, err = attempt(ctx, in)
 			attempt = send
 		}
 		switch {
@@ -151,21 +154,21 @@ func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, err
 // send runs the attempts. The activity counts them, because an attempt that died with its worker is
 // not the provider's failure. If an operator orders another time meanwhile, and nothing was sent, send
 // returns the order.
-func send(ctx workflow.Context, in DeliverInput, attemptsBefore int) (activities.SendResult, *order, error) {
+func send(ctx workflow.Context, in DeliverInput) (activities.SendResult, *order, error) {
 	workflow.SetCurrentDetails(ctx, "sending; see Pending Activities for failed attempts and the time of the next attempt")
 	options := sendOptions(ctx, in.Policy, sendSummary(in))
 	var result activities.SendResult
-	ordered, err := attempts(ctx, options, acts.Send, sendInput(in, attemptsBefore), &result)
+	ordered, err := attempts(ctx, options, acts.Send, sendInput(in), &result)
 	if err != nil || result.Unrecorded == nil {
 		return result, ordered.unlessEnded(result), err
 	}
 	return result, nil, record(ctx, acts.RecordSent, *result.Unrecorded, nil)
 }
 
-func sendInput(in DeliverInput, attemptsBefore int) activities.SendInput {
+func sendInput(in DeliverInput) activities.SendInput {
 	return activities.SendInput{
 		DeliveryID: in.DeliveryID, Channel: in.Channel, AttemptPolicy: in.Policy.AttemptPolicy,
-		AttemptsBefore: attemptsBefore, Ordered: in.Retry, Again: in.Again,
+		AttemptsBefore: in.AttemptsBefore, Ordered: in.Ordered, Again: in.Again,
 	}
 }
 

@@ -306,6 +306,22 @@ func TestRetriedDelivery(t *testing.T) {
 	}
 }
 
+// A retry that was lost continues with its order and its attempts, and does not reopen the row again.
+func TestLostRetry(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	in := deliverInput(notification.Email)
+	in.Ordered, in.AttemptsBefore = true, 3
+	want := sendInput(notification.Email)
+	want.Ordered, want.AttemptsBefore = true, 3
+	env.sends(want, sent)
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+	env.requireEnd(t, "", result(notification.Sent, ""))
+}
+
 // A retry waits until the delivery's own time again. Then the rules apply as usual.
 func TestRetriedDeliveryWaitsForItsOwnTime(t *testing.T) {
 	t.Parallel()

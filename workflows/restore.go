@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
+	"herald/internal/notification"
 )
 
 // RestoreInput is the input of [Restore].
@@ -17,8 +18,8 @@ type RestoreInput struct {
 
 // RestoreResult is the result of [Restore].
 type RestoreResult struct {
-	Restored activities.Restored `json:"restored,omitzero"` // zero: a dry run
-	Left     activities.Restored `json:"left"`              // the check after it
+	Restored notification.Restored `json:"restored,omitzero"` // zero: a dry run
+	Left     notification.Restored `json:"left"`              // the check after it
 }
 
 // restoreOptions lets a restore take as long as its rows need. If a heartbeat is missing, the worker
@@ -35,10 +36,10 @@ var restoreOptions = workflow.ActivityOptions{
 func Restore(ctx workflow.Context, in RestoreInput) (result RestoreResult, err error) {
 	restore, check := activities.RestoreInput{Rate: in.Rate}, activities.RestoreInput{Rate: in.Rate, Check: true}
 	if !in.DryRun {
-		if result.Restored, err = execute[activities.Restored](ctx, restoreOptions, acts.Restore, restore); err != nil {
+		if result.Restored, err = execute[notification.Restored](ctx, restoreOptions, acts.Restore, restore); err != nil {
 			return result, err
 		}
 	}
-	result.Left, err = execute[activities.Restored](ctx, restoreOptions, acts.Restore, check)
+	result.Left, err = execute[notification.Restored](ctx, restoreOptions, acts.Restore, check)
 	return result, err
 }

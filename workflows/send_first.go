@@ -25,7 +25,7 @@ const unknownDelay = time.Second
 // a cancellation from the activity, and the delivery ends after the attempt. A lost task may have sent
 // the message: if a signal arrives during a task that ends the workflow, Temporal refuses the end and
 // repeats the task.
-func sendFirst(ctx workflow.Context, in DeliverInput, attemptsBefore int) (activities.SendResult, *order, error) {
+func sendFirst(ctx workflow.Context, in DeliverInput) (activities.SendResult, *order, error) {
 	var result activities.SendResult
 	if ctx.Err() != nil {
 		return result, nil, ctx.Err()
@@ -33,7 +33,7 @@ func sendFirst(ctx workflow.Context, in DeliverInput, attemptsBefore int) (activ
 	whole, release := workflow.NewDisconnectedContext(ctx)
 	defer release()
 	whole = workflow.WithLocalActivityOptions(whole, firstOptions(in))
-	ordered, err := heed(ctx, workflow.ExecuteLocalActivity(whole, acts.SendFirst, sendInput(in, attemptsBefore)), func() {}, &result)
+	ordered, err := heed(ctx, workflow.ExecuteLocalActivity(whole, acts.SendFirst, sendInput(in)), func() {}, &result)
 	switch {
 	case err != nil && activities.IsPermanent(err):
 		return result, nil, err

@@ -66,8 +66,8 @@ func (s Store) Reopen(ctx context.Context, plan notification.Reopened) (notifica
 			WHERE  delivery_id = @id
 			FOR UPDATE
 		), retry AS (
-			INSERT INTO delivery_retry (delivery_id, run_id, again, status_before, error_before, message_id_before)
-			SELECT delivery_id, @run, @again, status, last_error, provider_message_id
+			INSERT INTO delivery_retry (delivery_id, run_id, again, status_before, error_before, message_id_before, attempts_before)
+			SELECT delivery_id, @run, @again, status, last_error, provider_message_id, attempt_count
 			FROM   before
 			WHERE  (@again OR status NOT IN ('SENT', 'DELIVERED')) AND NOT erased
 			ON CONFLICT DO NOTHING

@@ -45,7 +45,7 @@ func TestTemporalLosesItsDatabase(t *testing.T) {
 	require.Contains(t, u.starter("status"), "may have lost its database")
 	said, err := u.documentedIn("docs/disaster.md", "starter restore --dry-run")
 	require.Error(t, err)
-	require.Contains(t, said, "Temporal lacks workflows")
+	require.Contains(t, said, "workflows are missing in Temporal")
 	must(u.documentedIn("docs/disaster.md", "starter restore\n"))(t)
 	require.Contains(t, u.starter("restore", "--rate", "500"), "0 workflows of events and deliveries", "a second restore starts nothing")
 	u.eventually(func() bool { return w.ready() == http.StatusOK }, "the worker is not ready again")

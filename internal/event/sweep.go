@@ -82,18 +82,23 @@ func (s Store) StuckEvents(
 
 // StuckDeliveries reads the PENDING deliveries of a scan, in the order of notification.id, after
 // `after`. It skips deliveries of an event that is PROCESSING, is about to start, or started within the
-// scan's age. The event's workflow sends them, and the sweep looks for that workflow. next is the
-// id to read on after; 0: that was all.
+// scan's age. The event's workflow sends them, and the sweep looks for that workflow. It does not send
+// a delivery that an operator retried. next is the id to read on after; 0: that was all.
 func (s Store) StuckDeliveries(
 	ctx context.Context, after int64, scan notification.StuckScan,
 ) (stuck []notification.StuckDelivery, next int64, err error) {
 	const query = `
 		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.event_id, n.event_type, n.restarts,
 		       coalesce(o.aggregate_type, '') AS aggregate_type,
-		       coalesce(o.aggregate_id, '') AS aggregate_id
+		       coalesce(o.aggregate_id, '') AS aggregate_id,
+		       r.delivery_id IS NOT NULL AS retried,
+		       r.delivery_id IS NOT NULL AND n.strategy <> 'DELAYED' AS ordered, -- else it waits for its own time again, and the rules apply
+		       coalesce(r.again, false) AS again,
+		       coalesce(r.attempts_before, 0) AS attempts_before
 		FROM   notification n
 		LEFT JOIN event_outbox o ON o.event_id = n.event_id
 		LEFT JOIN processed_event p ON p.event_id = n.event_id
+		LEFT JOIN LATERAL (SELECT * FROM delivery_retry r WHERE r.delivery_id = n.delivery_id ORDER BY retried_at DESC LIMIT 1) r ON true
 		CROSS JOIN LATERAL (SELECT ` + dueOfDelivery + ` AS due) d
 		WHERE  n.status = 'PENDING'
 		AND    n.created_at < now() - @age::interval
@@ -102,7 +107,7 @@ func (s Store) StuckDeliveries(
 		AND    (@from::timestamptz IS NULL OR d.due >= @from)
 		AND    (@to::timestamptz IS NULL OR d.due < @to)
 		AND    o.status IS DISTINCT FROM 'PENDING'
-		AND    p.status IS DISTINCT FROM 'PROCESSING'
+		AND    (p.status IS DISTINCT FROM 'PROCESSING' OR r.delivery_id IS NOT NULL)
 		AND    coalesce(p.created_at < now() - @age::interval, true)
 		ORDER BY n.id
 		LIMIT  @limit`

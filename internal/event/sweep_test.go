@@ -148,6 +148,64 @@ func TestStuckDeliveries(t *testing.T) {
 	require.Len(t, stuckDeliveries(t, s, 0), 3, "purged")
 }
 
+// The workflow of an event does not send a delivery that an operator retried. So the sweep looks for the
+// retry's workflow, also while the event runs, and continues with its attempts.
+func TestStuckRetries(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 1, time.Hour)
+	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email), roomtest.Planned(notification.SMS)))
+	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now() - interval '16 minutes', attempt_count = 3")
+	require.Empty(t, stuckDeliveries(t, s, 0))
+	roomtest.Must(attempt.On(s).Reopen(t.Context(),
+		notification.Reopened{DeliveryID: "evt-1-staff10-EMAIL", RunID: "run-1", KeepText: true, Again: true}))(t)
+
+	stuck := stuckDeliveries(t, s, 0)
+
+	require.Len(t, stuck, 1)
+	email := stuck["evt-1-staff10-EMAIL"]
+	require.Equal(t, []any{true, true, true, 3}, []any{email.Retried, email.Ordered, email.Again, email.AttemptsBefore})
+	postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'DELAYED'")
+	require.False(t, stuckDeliveries(t, s, 0)["evt-1-staff10-EMAIL"].Ordered, "it waits for its own time, and the rules apply")
+}
+
+// A restore takes what is due first, then what is due within a time, then the rest. Never is later.
+func TestStuckInTheOrderOfTheirTime(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 1, time.Hour)
+	roomtest.SavePlan(t, s, roomtest.Decided("10", roomtest.Planned(notification.Email)))
+	now := time.Now()
+	soon := now.Add(time.Hour)
+	scans := []notification.StuckScan{{To: now, Limit: 10}, {From: now, To: soon, Limit: 10}, {From: soon, Limit: 10}}
+	for sendAfter, want := range map[string]int{
+		"NULL": 0, "'-infinity'": 0, "now() - interval '1 day'": 0, "now() + interval '1 minute'": 1, "now() + interval '1 day'": 2, "'infinity'": 2,
+	} {
+		for i, scan := range scans {
+			postgrestest.Exec(t, s, "UPDATE notification SET send_after = "+sendAfter)
+			postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'PROCESSING'")
+			events, _, err := event.On(s).StuckEvents(t.Context(), "", scan)
+			require.NoError(t, err)
+			require.Equal(t, i == want, len(events) == 1, "event, send_after %s, scan %d", sendAfter, i)
+			require.Equal(t, []any{1, 0}, openWork(t, s))
+			postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
+			deliveries, _, err := event.On(s).StuckDeliveries(t.Context(), 0, scan)
+			require.NoError(t, err)
+			require.Equal(t, i == want, len(deliveries) == 1, "delivery, send_after %s, scan %d", sendAfter, i)
+			require.Equal(t, []any{0, 1}, openWork(t, s))
+		}
+	}
+}
+
+func openWork(t *testing.T, s *db.DB) []any {
+	t.Helper()
+	events, deliveries, err := event.On(s).OpenWork(t.Context())
+	require.NoError(t, err)
+	return []any{events, deliveries}
+}
+
 func stuckDeliveries(t *testing.T, s *db.DB, after int64) map[string]notification.StuckDelivery {
 	t.Helper()
 	page, next, err := event.On(s).StuckDeliveries(t.Context(), after, notification.StuckScan{Age: quarter, To: time.Now(), Limit: 100})

@@ -51,7 +51,10 @@ func (l *Launcher) StartDeliveryAgain(ctx context.Context, lost notification.Stu
 		DeliveryID: lost.DeliveryID, Channel: lost.Channel, EventID: lost.EventID, EventType: lost.EventType, Aggregate: lost.Aggregate,
 		UserType: lost.UserType, UserID: lost.UserID, Priority: lost.Priority,
 	}, "started again by the sweep")
-	in := workflows.DeliverInput{DeliveryID: lost.DeliveryID, Channel: lost.Channel, Policy: policy}
+	in := workflows.DeliverInput{
+		DeliveryID: lost.DeliveryID, Channel: lost.Channel, Policy: policy,
+		Ordered: lost.Ordered, Again: lost.Again, AttemptsBefore: lost.AttemptsBefore,
+	}
 	_, err := l.Client.ExecuteWorkflow(ctx, options, workflows.DeliverNotification, in)
 	return l.unlessStarted(ctx, err, options, workflows.DeliverNotificationType)
 }

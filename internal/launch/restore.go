@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	"herald/activities"
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -29,7 +29,7 @@ func (l *Launcher) StartRestore(ctx context.Context, in workflows.RestoreInput) 
 
 // RestoreProgress returns the progress of the activity that a [workflows.Restore] runs; the zero value:
 // none runs, or it has made no progress yet.
-func (l *Launcher) RestoreProgress(ctx context.Context, workflowID string) (progress activities.Restored, err error) {
+func (l *Launcher) RestoreProgress(ctx context.Context, workflowID string) (progress notification.Restored, err error) {
 	described, err := Describe(ctx, l.Client, workflowID, "")
 	for _, activity := range described.GetPendingActivities() {
 		if details := activity.GetHeartbeatDetails(); details != nil {

@@ -60,6 +60,10 @@ type StuckDelivery struct {
 	EventType string
 	Aggregate Entity // zero: the event's row was purged
 	Restarts  int    // number of restarts by the sweep
+
+	Retried        bool // an operator retried it: no event's workflow sends it
+	Ordered, Again bool // as the operator's retry
+	AttemptsBefore int  // before that retry
 }
 
 // StuckScan selects rows that should have a workflow.
@@ -81,4 +85,29 @@ type Sweep struct {
 	AfterNotification int64  `json:"after_notification,omitempty"` // 0: at the beginning
 
 	AfterWaitingEvent string `json:"after_waiting_event,omitempty"` // for events that wait by design; empty: at the beginning
+}
+
+// Restored is the result of a restore, and its progress.
+type Restored struct {
+	Sweep // what was looked up, and what became of it
+
+	Events     int `json:"events"`     // open events at the begin
+	Deliveries int `json:"deliveries"` // open deliveries of other events at the begin
+
+	MissingEvents     int      `json:"missing_events"`        // of a check: open, but their workflow does not run
+	MissingDeliveries int      `json:"missing_deliveries"`    // likewise
+	MissingIDs        []string `json:"missing_ids,omitempty"` // the first of both
+
+	Pass  int       `json:"pass,omitempty"` // passes over the tables that have ended
+	Began time.Time `json:"began,omitzero"`
+}
+
+// maxMissingIDs limits the ids in [Restored].
+const maxMissingIDs = 20
+
+// AddMissing adds the id of a row whose workflow does not run, if there is room for it.
+func (r *Restored) AddMissing(id string) {
+	if len(r.MissingIDs) < maxMissingIDs {
+		r.MissingIDs = append(r.MissingIDs, id)
+	}
 }

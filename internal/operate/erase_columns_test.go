@@ -38,7 +38,7 @@ var columnsByTable = map[string]columnClasses{
 	"delivery_attempt":   {erased: "detail", kept: "delivery_id", plain: "attempt started_at ended_at outcome provider_status took"},
 	"delivery_follow_up": {kept: "delivery_id", plain: "id kind since"},
 	"delivery_receipt":   {erased: "detail", kept: "receipt_id delivery_id message_id", plain: "provider at received_at status outcome"},
-	"delivery_retry":     {erased: "error_before", kept: "delivery_id message_id_before", plain: "run_id retried_at again status_before"},
+	"delivery_retry":     {erased: "error_before", kept: "delivery_id message_id_before", plain: "run_id retried_at again status_before attempts_before"},
 	"erased_recipient":   {kept: "user_type user_id erased_at"},
 	"event_outbox": {erased: "payload", kept: "event_id aggregate_type aggregate_id correlation_id traceparent cancels collapse_key",
 		plain: "seq event_type status cancels_types created_at published_at attempt_count error_message lease_owner lease_until source " +

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"herald/activities"
 	"herald/internal/advice"
 	"herald/internal/db"
 	"herald/internal/event"
 	"herald/internal/launch"
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -39,7 +39,7 @@ func (r RestoreOutcome) IsWhole() bool {
 // Restore makes a Temporal that has lost Herald's workflows, or all of its data, run what the tables say:
 // search attributes, generation, schedules, pollers, and then the workflow of each open row. A worker does
 // the last part. If ctx ends meanwhile, the worker continues, and the next call joins it. say gets the progress.
-func (o *Operator) Restore(ctx context.Context, in Restoring, say func(activities.Restored)) (outcome RestoreOutcome, err error) {
+func (o *Operator) Restore(ctx context.Context, in Restoring, say func(notification.Restored)) (outcome RestoreOutcome, err error) {
 	outcome.DryRun = in.DryRun
 	if !in.DryRun {
 		if err := o.Record(ctx, fmt.Sprintf("--rate %d", in.Rate), workflows.RestoreID(o.Launcher.Prefix, false)); err != nil {
@@ -103,7 +103,7 @@ func (o *Operator) startPermanent(ctx context.Context, lost []event.Poller) erro
 
 // awaitRestore starts or joins the workflow that restores, and waits for its end.
 func (o *Operator) awaitRestore(
-	ctx context.Context, in workflows.RestoreInput, say func(activities.Restored),
+	ctx context.Context, in workflows.RestoreInput, say func(notification.Restored),
 ) (result workflows.RestoreResult, err error) {
 	run, err := o.Launcher.StartRestore(ctx, in)
 	if err != nil {
