@@ -24,6 +24,7 @@ type eventStore struct {
 	counts   notification.Counts
 	finished notification.EventEnd
 
+	published    []notification.PublishedEvent
 	acknowledged []string
 	unrecorded   error // the error of Acknowledge; nil: none
 }
@@ -40,6 +41,16 @@ func (e *eventStore) Event(context.Context, string) (notification.Event, []notif
 func (e *eventStore) FinishEvent(_ context.Context, end notification.EventEnd) (notification.Counts, error) {
 	e.finished = end
 	return e.counts, e.err
+}
+
+func (e *eventStore) PublishedEvents(_ context.Context, after notification.EventPlace, limit int) ([]notification.PublishedEvent, error) {
+	var page []notification.PublishedEvent
+	for _, event := range e.published {
+		if event.Seq > after.Seq && len(page) < limit {
+			page = append(page, event)
+		}
+	}
+	return page, e.err
 }
 
 func publish(store *eventStore, mq *broker) (activities.PublishEventResult, error) {
@@ -75,7 +86,6 @@ func TestPublishEvent(t *testing.T) {
 	}
 }
 
-// Temporal retries a refusal, because an operator corrects the broker.
 // An event whose message is recorded is not published again.
 func TestPublishEventOnce(t *testing.T) {
 	t.Parallel()
@@ -86,6 +96,31 @@ func TestPublishEventOnce(t *testing.T) {
 	require.Empty(t, mq.events)
 }
 
+// What RabbitMQ refuses now is counted, and does not stop the others.
+func TestRepublishEvents(t *testing.T) {
+	t.Parallel()
+
+	store := &eventStore{event: notification.Event{ID: "evt-1", AggregateType: "CUSTOMER", AggregateID: "1", Published: true}}
+	for seq := range int64(250) {
+		store.published = append(store.published, notification.PublishedEvent{ID: "evt-1", EventPlace: notification.EventPlace{Seq: seq + 1}})
+	}
+	republish := func(mq *broker) (notification.Republished, error) {
+		a := &activities.Activities{Events: store, Planner: planner.Planner{Rows: store}, Messages: mq}
+		return run[notification.Republished](a, a.RepublishEvents, activities.RepublishInput{Rate: 100_000})
+	}
+
+	mq := &broker{}
+	done := must(republish(mq))(t)
+	require.Equal(t, []any{250, 0, int64(250)}, []any{done.Events, done.Refused, done.After.Seq})
+	require.Len(t, mq.events, 250)
+
+	done = must(republish(&broker{err: &notification.ProviderError{Provider: "rabbitmq", Class: notification.Refused}}))(t)
+	require.Equal(t, []any{0, 250}, []any{done.Events, done.Refused})
+	_, err := republish(&broker{err: &notification.ProviderError{Provider: "rabbitmq", Class: notification.Busy}})
+	requireFailure(t, err, string(notification.Busy), false, 0)
+}
+
+// Temporal retries a refusal, because an operator corrects the broker.
 func TestPublishEventFailure(t *testing.T) {
 	t.Parallel()
 

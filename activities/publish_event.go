@@ -11,6 +11,8 @@ type EventStore interface {
 	FinishEvent(ctx context.Context, end notification.EventEnd) (notification.Counts, error)
 	// Acknowledge records that RabbitMQ has the message of an event.
 	Acknowledge(ctx context.Context, eventID string) error
+	// PublishedEvents reads a page of events whose message RabbitMQ has had, in the order of their writing.
+	PublishedEvents(ctx context.Context, after notification.EventPlace, limit int) ([]notification.PublishedEvent, error)
 }
 
 // EventPublisher publishes the messages of events. A nil error means that the broker has the

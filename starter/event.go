@@ -18,9 +18,9 @@ import (
 )
 
 func eventCommand(a *app) *cobra.Command {
-	return group("event", "List, show, simulate, approve, cancel and retry events",
+	return group("event", "List, show, simulate, approve, cancel, retry and publish events",
 		listEventsCommand(a), showEventCommand(a), cancelEventCommand(a), retryEventCommand(a), simulateEventCommand(a), approveEventCommand(a),
-		rejectEventCommand(a))
+		rejectEventCommand(a), publishEventsCommand(a))
 }
 
 func listEventsCommand(a *app) *cobra.Command {

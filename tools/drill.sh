@@ -23,6 +23,13 @@ disrupt() { # SERVER SETTING
   if [[ $1 == kafka ]]; then flags+=(--kafka-link "127.0.0.1:$HERALD_KAFKA_ADVERTISED"); fi
   flags+=(--kill "$1=tools/stack.sh kill $1" --start "$1=tools/stack.sh up $1" --freeze "$1=tools/stack.sh freeze $1" --thaw "$1=tools/stack.sh thaw $1")
 }
+if [[ $yours != *" TEMPORAL_ADDRESS "* ]]; then
+  copy=$HERALD_DEV/temporal-copy
+  # A frozen server writes nothing, so the copy is of one moment.
+  flags+=(--wipe "temporal=rm -rf $HERALD_DEV/temporal"
+    --copy "temporal=tools/stack.sh freeze temporal && rm -rf $copy && cp -r $HERALD_DEV/temporal $copy && tools/stack.sh thaw temporal"
+    --return "temporal=rm -rf $HERALD_DEV/temporal && cp -r $copy $HERALD_DEV/temporal")
+fi
 disrupt postgres DATABASE_URL
 disrupt rabbitmq RABBITMQ_URL
 disrupt temporal TEMPORAL_ADDRESS

@@ -2,7 +2,10 @@ package workflows
 
 // OfEvents returns the workflows that the workers of the events' queue register.
 func OfEvents() []any {
-	return []any{Sweep, Restore, PollOutbox, NotifyEvent, NotifyChannel, NotifyPage, DeliverBatch, Escalate, CleanOutboxes, FollowUp}
+	return []any{
+		PollOutbox, NotifyEvent, NotifyChannel, NotifyPage, DeliverBatch, Escalate, FollowUp,
+		Sweep, CleanOutboxes, Restore, RepublishEvents,
+	}
 }
 
 // OfDeliveries returns the workflows that the workers of each channel's queue register.

@@ -111,6 +111,9 @@ func RestoreID(prefix string, dryRun bool) string {
 	return prefix + "-restore"
 }
 
+// RepublishID is the workflow ID of [RepublishEvents].
+func RepublishID(prefix string) string { return prefix + "-republish" }
+
 // CleaningID is the id of the schedule that starts [CleanOutboxes], and the prefix of its
 // workflow IDs.
 func CleaningID(prefix string) string { return prefix + "-cleaning" }

@@ -22,13 +22,17 @@ type RestoreResult struct {
 	Left     notification.Restored `json:"left"`              // the check after it
 }
 
-// restoreOptions lets a restore take as long as its rows need. If a heartbeat is missing, the worker
-// died, and the next attempt continues.
-var restoreOptions = workflow.ActivityOptions{
-	StartToCloseTimeout: 24 * time.Hour,
-	HeartbeatTimeout:    activities.SweepHeartbeat,
-	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
-	Summary:             "start what the tables have and Temporal lacks",
+var restoreOptions = operatorOptions("start what the tables have and Temporal lacks")
+
+// operatorOptions lets an operator's order take as long as its rows need. If a heartbeat is missing, the
+// worker died, and the next attempt continues.
+func operatorOptions(summary string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		StartToCloseTimeout: 24 * time.Hour,
+		HeartbeatTimeout:    activities.SweepHeartbeat,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
+		Summary:             summary,
+	}
 }
 
 // Restore starts all workflows that should run by the tables, and then checks that they run. An

@@ -15,9 +15,10 @@ import (
 	"herald/internal/stacktest"
 )
 
-// Temporal loses its database under load, and later it is back from an older backup. The commands of
-// docs/disaster.md start again what was open, and nothing else: no message is lost, what an operator
-// cancelled stays cancelled, and a paused poller stays paused.
+// Temporal loses its database under load, later it is back from an older backup, and then it loses its
+// database again. The commands of docs/disaster.md, and at last a worker by itself, start again what was
+// open, and nothing else: no message is lost, what an operator cancelled stays cancelled, and a paused
+// poller stays paused.
 func TestTemporalLosesItsDatabase(t *testing.T) {
 	t.Parallel()
 
@@ -58,8 +59,14 @@ func TestTemporalLosesItsDatabase(t *testing.T) {
 	require.NoError(t, os.CopyFS(data, os.DirFS(backup)))
 	stack.Run(t, "up", "temporal")
 	t.Log(u.starter("restore", "--rate", "500"))
-
 	u.starter("poller", "resume", "--source", "orders")
+
+	require.NoError(t, w.stop(), "%s", w.output)
+	w = u.with("RESTORE=auto").startWorker()
+	stack.Run(t, "kill", "temporal")
+	require.NoError(t, os.RemoveAll(data))
+	stack.Run(t, "up", "temporal")
+	u.eventually(func() bool { return strings.Contains(w.output.String(), "RESTORE=auto: restored") }, "the worker does not restore")
 	stopLoad()
 	u.ends(slots)
 	require.LessOrEqual(t, len(u.messages())-len(u.accepted()),

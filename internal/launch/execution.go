@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -44,9 +45,11 @@ func (l *Launcher) HasChild(ctx context.Context, workflowID, childID string) (bo
 
 // afterResets describes one run of a workflow, or the run that replaced it by a reset. A reset
 // terminates the run, but its children continue in the name of the new run. Nil: Temporal knows none.
-func (l *Launcher) afterResets(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func afterResets(
+	ctx context.Context, temporal client.Client, workflowID, runID string,
+) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	for {
-		described, err := Describe(ctx, l.Client, workflowID, runID)
+		described, err := Describe(ctx, temporal, workflowID, runID)
 		if runID = described.GetWorkflowExtendedInfo().GetResetRunId(); err != nil || runID == "" {
 			return described, err
 		}
@@ -55,7 +58,7 @@ func (l *Launcher) afterResets(ctx context.Context, workflowID, runID string) (*
 
 // Terminated reports whether one run of a workflow was terminated or deleted, other than by a reset.
 func (l *Launcher) Terminated(ctx context.Context, workflowID, runID string) (bool, error) {
-	described, err := l.afterResets(ctx, workflowID, runID)
+	described, err := afterResets(ctx, l.Client, workflowID, runID)
 	terminated := described.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_TERMINATED
 	return err == nil && (described == nil || terminated), err
 }
@@ -88,14 +91,14 @@ func (l *Launcher) state(ctx context.Context, id, workflowType, queue string) (a
 // terminated returns the state of a terminated run. A rollback may terminate a run before a worker
 // handles an operator's request to cancel it: the run then counts as cancelled.
 func (l *Launcher) terminated(ctx context.Context, id, runID string) (activities.WorkflowState, error) {
-	reason, err := l.terminationReason(ctx, id, runID)
+	reason, err := terminationReason(ctx, l.Client, id, runID)
 	if err != nil {
 		return activities.WorkflowUnknown, err
 	}
 	if reason != notification.RollbackReason {
 		return activities.WorkflowTerminated, nil
 	}
-	requested, err := l.cancelRequest(ctx, id, runID)
+	requested, err := cancelRequest(ctx, l.Client, id, runID)
 	switch {
 	case err != nil:
 		return activities.WorkflowUnknown, err
@@ -108,10 +111,10 @@ func (l *Launcher) terminated(ctx context.Context, id, runID string) (activities
 
 // cancelRequest returns the first request to cancel a run; nil: there is none, or Temporal forgot
 // the run. A request by a client, such as an operator's, has no external workflow.
-func (l *Launcher) cancelRequest(
-	ctx context.Context, workflowID, runID string,
+func cancelRequest(
+	ctx context.Context, temporal client.Client, workflowID, runID string,
 ) (*history.WorkflowExecutionCancelRequestedEventAttributes, error) {
-	events := l.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events := temporal.GetWorkflowHistory(ctx, workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		if err != nil {
@@ -126,8 +129,8 @@ func (l *Launcher) cancelRequest(
 
 // terminationReason returns the reason with which a run was terminated; empty: it was not, it still
 // runs, or Temporal forgot it.
-func (l *Launcher) terminationReason(ctx context.Context, workflowID, runID string) (string, error) {
-	history := l.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+func terminationReason(ctx context.Context, temporal client.Client, workflowID, runID string) (string, error) {
+	history := temporal.GetWorkflowHistory(ctx, workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 	if !history.HasNext() {
 		return "", nil
 	}
@@ -146,15 +149,15 @@ func (l *Launcher) RolledBack(ctx context.Context, workflowID, runID string) (bo
 	if err != nil || root.GetWorkflowId() == "" || root.GetWorkflowId() == workflowID {
 		return false, err
 	}
-	event, err := l.afterResets(ctx, root.GetWorkflowId(), root.GetRunId())
+	event, err := afterResets(ctx, l.Client, root.GetWorkflowId(), root.GetRunId())
 	if err != nil {
 		return false, err
 	}
 	last := cmp.Or(event.GetWorkflowExecutionInfo().GetExecution().GetRunId(), root.GetRunId())
-	reason, err := l.terminationReason(ctx, root.GetWorkflowId(), last)
+	reason, err := terminationReason(ctx, l.Client, root.GetWorkflowId(), last)
 	if err != nil || reason != notification.RollbackReason {
 		return false, err
 	}
-	requested, err := l.cancelRequest(ctx, workflowID, runID)
+	requested, err := cancelRequest(ctx, l.Client, workflowID, runID)
 	return requested.GetExternalWorkflowExecution() != nil, err
 }

@@ -111,3 +111,23 @@ func (r *Restored) AddMissing(id string) {
 		r.MissingIDs = append(r.MissingIDs, id)
 	}
 }
+
+// Republished is the progress of publishing the messages of events to RabbitMQ again.
+type Republished struct {
+	Events  int `json:"events"`  // published again
+	Refused int `json:"refused"` // RabbitMQ does not take their message any more
+
+	After EventPlace `json:"after,omitzero"` // the last of them
+}
+
+// EventPlace is the place of an event in the order of their writing.
+type EventPlace struct {
+	CreatedAt time.Time
+	Seq       int64
+}
+
+// PublishedEvent is an event whose message RabbitMQ has had.
+type PublishedEvent struct {
+	ID string
+	EventPlace
+}

@@ -23,6 +23,7 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/db/postgrestest"
+	"herald/internal/event"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/relay"
@@ -263,6 +264,27 @@ func TestOrderPollers(t *testing.T) {
 	require.Empty(t, paused())
 
 	require.Equal(t, 15, postgrestest.Get[int](t, o.DB, "SELECT count(*) FROM operator_action"))
+}
+
+// A poller is lost if an operator wants it to run, and Temporal does not know it. Temporal knows a poller
+// that has ended.
+func TestLostPollers(t *testing.T) {
+	t.Parallel()
+
+	temporal := twoPollers(time.Second)
+	o := &Operator{DB: postgrestest.New(t), Launcher: temporal.launcher()}
+	require.Empty(t, must(LostPollers(t.Context(), o.Launcher, o.DB))(t))
+	require.NoError(t, o.StartPollers(t.Context(), heralds(3)))
+	postgrestest.Exec(t, o.DB, "UPDATE poller SET paused_since = '2026-11-21T08:00:00Z' WHERE number = 3")
+	require.Empty(t, must(LostPollers(t.Context(), o.Launcher, o.DB))(t))
+
+	delete(temporal.status, "test-outbox-poller-3")
+	require.Equal(t, []event.Poller{{Source: notification.HeraldSource, Number: 3, PausedSince: pollerStart}},
+		must(LostPollers(t.Context(), o.Launcher, o.DB))(t))
+
+	temporal.err = errors.New("connection refused")
+	_, err := LostPollers(t.Context(), o.Launcher, o.DB)
+	require.ErrorIs(t, err, temporal.err)
 }
 
 // If no worker runs, a poller that was told to stop still runs, and ends once a worker comes. A

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/sdk/client"
+
 	"herald/internal/advice"
 	"herald/internal/db"
 	"herald/internal/event"
@@ -64,7 +66,11 @@ func (o *Operator) Restore(ctx context.Context, in Restoring, say func(notificat
 			return outcome, err
 		}
 	}
-	outcome.RestoreResult, err = o.awaitRestore(ctx, workflows.RestoreInput{Rate: in.Rate, DryRun: in.DryRun}, say)
+	run, err := o.Launcher.StartRestore(ctx, workflows.RestoreInput{Rate: in.Rate, DryRun: in.DryRun})
+	if err != nil {
+		return outcome, err
+	}
+	outcome.RestoreResult, err = awaitOrder[workflows.RestoreResult](ctx, o.temporal(), run, say)
 	return outcome, err
 }
 
@@ -101,25 +107,32 @@ func (o *Operator) startPermanent(ctx context.Context, lost []event.Poller) erro
 	return nil
 }
 
-// awaitRestore starts or joins the workflow that restores, and waits for its end.
-func (o *Operator) awaitRestore(
-	ctx context.Context, in workflows.RestoreInput, say func(notification.Restored),
-) (result workflows.RestoreResult, err error) {
-	run, err := o.Launcher.StartRestore(ctx, in)
-	if err != nil {
-		return result, err
+// progressInterval is the time between two looks at the progress of a workflow.
+const progressInterval = time.Second
+
+// awaitOrder waits for the end of a workflow that an operator has ordered. say gets its progress.
+func awaitOrder[Result, Progress any](
+	ctx context.Context, temporal client.Client, run client.WorkflowRun, say func(Progress),
+) (Result, error) {
+	type end struct {
+		result Result
+		err    error
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- run.Get(ctx, &result) }()
+	ended := make(chan end, 1)
+	go func() {
+		var e end
+		e.err = run.Get(ctx, &e.result)
+		ended <- e
+	}()
 	for {
 		select {
-		case err := <-ended:
-			if err != nil {
-				err = advice.With(fmt.Errorf("wait for %s: %w", run.GetID(), err), "a worker continues; run it again to see the result")
+		case e := <-ended:
+			if e.err != nil {
+				e.err = advice.With(fmt.Errorf("wait for %s: %w", run.GetID(), e.err), "a worker continues; run it again to see the result")
 			}
-			return result, err
-		case <-time.After(time.Second):
-			if progress, err := o.Launcher.RestoreProgress(ctx, run.GetID()); err == nil {
+			return e.result, e.err
+		case <-time.After(progressInterval):
+			if progress, err := launch.Progress[Progress](ctx, temporal, run.GetID()); err == nil {
 				say(progress)
 			}
 		}

@@ -76,6 +76,7 @@ func comparisons() []*comparison {
 		relayToKafkaAndPeople(),
 		relayMemory(),
 		relayMissingTopic(),
+		restore(),
 		console(),
 	}
 }

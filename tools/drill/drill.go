@@ -78,6 +78,10 @@ func disruptUnderLoad(ctx context.Context, s settings, stage *stage, say func(st
 		profile: s.profile, rate: s.rate, people: s.people, grace: messageTimeout + 2*longestFault,
 	}
 	lanes := []*lane{{near, source(s.seed, 1)}, {far, source(s.seed, 2)}}
+	var once []timed
+	if s.disaster.name != "" {
+		lanes, once = lanes[:1], s.disaster.faults(stage, s.commands, s.length)
+	}
 
 	group, supervised := errgroup.WithContext(ctx)
 	supervised, endSupervision := context.WithCancel(supervised)
@@ -92,7 +96,7 @@ func disruptUnderLoad(ctx context.Context, s settings, stage *stage, say func(st
 		defer close(written)
 		load.run(writing)
 	}()
-	r.played = disrupt(writing, lanes, say)
+	r.played = disrupt(writing, lanes, once, say)
 	<-written
 	say("everything is mended; waiting until Herald has finished")
 	began := time.Now()

@@ -73,22 +73,33 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// disrupt runs the lanes until ctx ends, and returns their faults in the order of their ends.
-func disrupt(ctx context.Context, lanes []*lane, say func(string, ...any)) []played {
+// runOnce causes each timed fault once, and mends it.
+func runOnce(ctx context.Context, faults []timed, began time.Time, played func(played)) {
+	for _, f := range faults {
+		if !sleep(ctx, f.at-time.Since(began)) {
+			return
+		}
+		played(f.play(ctx, began, faultLength))
+	}
+}
+
+// disrupt runs the lanes until ctx ends, and the timed faults, and returns the faults in the order of
+// their ends.
+func disrupt(ctx context.Context, lanes []*lane, once []timed, say func(string, ...any)) []played {
 	began := time.Now()
 	var all []played
 	var mu sync.Mutex
 	var group sync.WaitGroup
-	for _, l := range lanes {
-		group.Go(func() {
-			l.run(ctx, began, func(p played) {
-				mu.Lock()
-				defer mu.Unlock()
-				all = append(all, p)
-				say("%s", p)
-			})
-		})
+	note := func(p played) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, p)
+		say("%s", p)
 	}
+	for _, l := range lanes {
+		group.Go(func() { l.run(ctx, began, note) })
+	}
+	group.Go(func() { runOnce(ctx, once, began, note) })
 	group.Wait()
 	return all
 }

@@ -36,6 +36,7 @@ const about = `drill writes events, breaks one part of the installation after th
   make drill                                     ten minutes on a separate local stack
   make drill ARGS='--seed 7 --for 2m'            the faults of seed 7, for two minutes
   make drill ARGS='--profile burst --rate 5'     another load
+  make drill ARGS='--disaster temporal-lost'     Temporal loses its data
   bin/drill --bin bin --restart postgres='ssh db systemctl restart postgresql'
                                                  on the servers of DATABASE_URL, RABBITMQ_URL, …
 
@@ -54,6 +55,7 @@ type settings struct {
 	bin      string
 	reports  string
 	lossy    bool
+	disaster disaster // its name is empty: none
 	keep     string
 	kafka    string // address of the link that the brokers name; empty: none
 	commands commands
@@ -69,6 +71,10 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 		fmt.Fprintln(out, "\nprofiles:")
 		for _, p := range profiles {
 			fmt.Fprintf(out, "  %-10s %s\n", p.name, p.about)
+		}
+		fmt.Fprintln(out, "\ndisasters:")
+		for _, d := range disasters {
+			fmt.Fprintf(out, "  %-14s %s\n", d.name, d.about)
 		}
 	}
 	flags.Uint64Var(&s.seed, "seed", 0, "`number` that decides the faults and the kinds of events; 0: a random one")
@@ -89,10 +95,20 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 		s.profile = profiles[i]
 		return nil
 	})
+	flags.Func("disaster", "`name` of a loss of data, see below, in place of the other faults of servers", func(name string) error {
+		i := slices.IndexFunc(disasters, func(d disaster) bool { return d.name == name })
+		if i < 0 {
+			return errors.New("no such disaster: see --help")
+		}
+		s.disaster = disasters[i]
+		return nil
+	})
 	for _, verb := range []struct{ name, usage string }{
 		{"restart", "restarts a server"}, {"kill", "kills a server, until --start"},
 		{"start", "starts a killed server, and waits until it answers"},
 		{"freeze", "freezes a server, until --thaw"}, {"thaw", "lets a frozen server continue"},
+		{"wipe", "deletes the data of a killed server"}, {"copy", "copies the data of a server"},
+		{"return", "gives the copy to a killed server"},
 	} {
 		flags.Func(verb.name, "`SERVER=COMMAND` that "+verb.usage+"; repeatable",
 			func(value string) error { return s.commands.set(verb.name, value) })
@@ -107,6 +123,9 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 		return s, fmt.Errorf("%q is not a flag: see --help", flags.Arg(0))
 	case s.length < 10*time.Second || s.settle <= 0 || s.rate <= 0 || s.people < 1:
 		return s, errors.New("--for must be 10s or more; --settle, --rate and --people must be positive")
+	}
+	if err := s.disaster.possible(s.commands); err != nil {
+		return s, err
 	}
 	for s.seed == 0 {
 		s.seed = rand.Uint64N(1_000_000)

@@ -58,8 +58,12 @@ func (r *report) markdown() string {
 	}
 	line("# Drill %d: %s\n", r.seed, result)
 	line("%s of load and faults, profile %s, %g transactions a second, broadcasts to %d people.", r.length, r.profile.name, r.rate, r.people)
-	line("Herald %s, %d CPUs. Again: `make drill ARGS='--seed %d --for %s --profile %s --rate %g --people %d'`\n",
-		r.version, runtime.NumCPU(), r.seed, r.length, r.profile.name, r.rate, r.people)
+	again := fmt.Sprintf("--seed %d --for %s --profile %s --rate %g --people %d", r.seed, r.length, r.profile.name, r.rate, r.people)
+	if r.disaster.name != "" {
+		line("%s.", r.disaster.about)
+		again += " --disaster " + r.disaster.name
+	}
+	line("Herald %s, %d CPUs. Again: `make drill ARGS='%s'`\n", r.version, runtime.NumCPU(), again)
 	line("| judged | result |\n|---|---|")
 	for _, k := range kinds {
 		line("| %s | %d |", k, len(r.verdict.Findings[k]))

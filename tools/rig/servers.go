@@ -58,15 +58,21 @@ func (l *Leftovers) CreateVHost(ctx context.Context, name string) (address strin
 	if err != nil {
 		return "", errors.New("RABBITMQ_URL cannot be read")
 	}
-	if err := manage(ctx, http.MethodPut, name); err != nil {
+	if err := MakeVHost(ctx, name); err != nil {
 		return "", err
 	}
-	l.AtEnd(func(ctx context.Context) error { return manage(ctx, http.MethodDelete, name) })
+	l.AtEnd(func(ctx context.Context) error { return DeleteVHost(ctx, name) })
 	u.Path = "/" + name
 	return u.String(), nil
 }
 
-// manage creates or deletes a vhost. The creator of a vhost has all permissions in it.
+// MakeVHost makes a vhost. Its creator has all permissions in it.
+func MakeVHost(ctx context.Context, name string) error { return manage(ctx, http.MethodPut, name) }
+
+// DeleteVHost deletes a vhost with its queues.
+func DeleteVHost(ctx context.Context, name string) error { return manage(ctx, http.MethodDelete, name) }
+
+// manage creates or deletes a vhost.
 func manage(ctx context.Context, method, vhost string) error {
 	request, err := http.NewRequestWithContext(ctx, method, os.Getenv("RABBITMQ_MANAGEMENT_URL")+"/api/vhosts/"+vhost, http.NoBody)
 	if err != nil {

@@ -38,6 +38,8 @@ func cleanMessage(message protoreflect.Message) {
 		switch {
 		case dropped[field.Name()]:
 			message.Clear(field)
+		case field.Name() == "cause" && field.Kind() == protoreflect.StringKind: // names who ordered a cancellation
+			message.Clear(field)
 		case field.IsMap():
 			if field.MapValue().Message() != nil {
 				value.Map().Range(func(_ protoreflect.MapKey, each protoreflect.Value) bool {

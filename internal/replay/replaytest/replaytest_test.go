@@ -124,7 +124,11 @@ func TestCorpusIsClean(t *testing.T) {
 		TaskQueue: &taskqueuepb.TaskQueue{Name: "host:1234", NormalName: "herald-email", Kind: enums.TASK_QUEUE_KIND_STICKY},
 	}
 	failed := &historypb.WorkflowTaskFailedEventAttributes{Failure: &failurepb.Failure{Message: "why", StackTrace: "/root/herald/x.go:3"}}
+	cancelled := &historypb.WorkflowExecutionCancelRequestedEventAttributes{Cause: "event cancel by root@host"}
 	events := []*historypb.HistoryEvent{
+		{Attributes: &historypb.HistoryEvent_WorkflowExecutionCancelRequestedEventAttributes{
+			WorkflowExecutionCancelRequestedEventAttributes: cancelled,
+		}},
 		{Attributes: &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{WorkflowTaskCompletedEventAttributes: completed}},
 		{TaskId: 7, Attributes: &historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes{WorkflowTaskScheduledEventAttributes: scheduled}},
 		{Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{WorkflowTaskFailedEventAttributes: failed}},
@@ -138,7 +142,7 @@ func TestCorpusIsClean(t *testing.T) {
 		require.NotContains(t, string(text), word)
 	}
 	require.Contains(t, string(text), "why")
-	require.Equal(t, "herald-email", cleaned[1].GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetName())
+	require.Equal(t, "herald-email", cleaned[2].GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetName())
 	require.Equal(t, "12@host", completed.GetIdentity(), "the history itself stays")
 }
 
