@@ -30,6 +30,9 @@ if [[ $yours != *" TEMPORAL_ADDRESS "* ]]; then
     --copy "temporal=tools/stack.sh freeze temporal && rm -rf $copy && cp -r $HERALD_DEV/temporal $copy && tools/stack.sh thaw temporal"
     --return "temporal=rm -rf $HERALD_DEV/temporal && cp -r $copy $HERALD_DEV/temporal")
 fi
+if [[ $yours != *" DATABASE_URL "* ]]; then
+  flags+=(--copy "postgres=tools/drill/standby.sh make" --return "postgres=tools/drill/standby.sh promote")
+fi
 disrupt postgres DATABASE_URL
 disrupt rabbitmq RABBITMQ_URL
 disrupt temporal TEMPORAL_ADDRESS

@@ -12,7 +12,8 @@ import (
 // disaster is a server's loss of its data, once in a run, in place of the other faults of servers.
 type disaster struct {
 	name, about string
-	needs       []string // flags with commands for Temporal
+	server      string
+	needs       []string // flags with commands for the server
 	faults      func(s *stage, c commands, length time.Duration) []timed
 }
 
@@ -30,33 +31,45 @@ const (
 )
 
 var disasters = []disaster{
-	{"temporal-lost", "Temporal loses its data; starter restore starts everything again", []string{"kill", "wipe", "start"},
+	{"temporal-lost", "Temporal loses its data; starter restore starts everything again", "temporal", []string{"kill", "wipe", "start"},
 		func(s *stage, c commands, length time.Duration) []timed {
-			lose := fault{"temporal", "lose its data", inTurn(c.at("kill"), c.at("wipe")), inTurn(c.at("start"), s.restores)}
+			lose := fault{
+				"temporal", "lose its data",
+				inTurn(c.at("kill", "temporal"), c.at("wipe", "temporal")), inTurn(c.at("start", "temporal"), s.restores),
+			}
 			return []timed{{length / 3, lose}}
 		}},
-	{"temporal-copy", "Temporal comes back from a copy that is up to two minutes old", []string{"copy", "kill", "return", "start"},
+	{"temporal-copy", "Temporal comes back from a copy that is up to two minutes old", "temporal", []string{"copy", "kill", "return", "start"},
 		func(s *stage, c commands, length time.Duration) []timed {
 			first := length / 5
 			nothing := shell("")
-			back := fault{"temporal", "back from the copy", inTurn(c.at("kill"), c.at("return")), inTurn(c.at("start"), s.restores)}
-			return []timed{{first, fault{"temporal", "copy", c.at("copy"), nothing}}, {first + min(copyAge, length/3), back}}
+			back := fault{
+				"temporal", "back from the copy",
+				inTurn(c.at("kill", "temporal"), c.at("return", "temporal")), inTurn(c.at("start", "temporal"), s.restores),
+			}
+			return []timed{{first, fault{"temporal", "copy", c.at("copy", "temporal"), nothing}}, {first + min(copyAge, length/3), back}}
 		}},
-	{"rabbitmq-lost", "RabbitMQ loses its queues; starter event publish publishes again", nil,
+	{"rabbitmq-lost", "RabbitMQ loses its queues; starter event publish publishes again", "rabbitmq", nil,
 		func(s *stage, _ commands, length time.Duration) []timed {
 			lose := fault{"rabbitmq", "lose its queues", s.losesVHost, inTurn(s.makesVHost, s.publishes)}
 			return []timed{{length / 3, lose}}
 		}},
+	{"postgres-failover", "Postgres fails over to a synchronous standby", "postgres", []string{"copy", "kill", "return", "start"},
+		func(_ *stage, c commands, length time.Duration) []timed {
+			follow := fault{"postgres", "get a standby", c.at("copy", "postgres"), shell("")}
+			fail := fault{"postgres", "fail over", inTurn(c.at("kill", "postgres"), c.at("return", "postgres")), c.at("start", "postgres")}
+			return []timed{{length / 5, follow}, {length / 2, fail}}
+		}},
 }
 
-// at returns a function that runs the command of a flag for Temporal.
-func (c commands) at(flag string) func(context.Context) error { return shell(c[flag]["temporal"]) }
+// at returns a function that runs the command of a flag for a server.
+func (c commands) at(flag, server string) func(context.Context) error { return shell(c[flag][server]) }
 
 // possible returns an error that names a missing command.
 func (d disaster) possible(c commands) error {
 	for _, flag := range d.needs {
-		if c[flag]["temporal"] == "" {
-			return fmt.Errorf("--disaster %s needs --%s temporal=COMMAND", d.name, flag)
+		if c[flag][d.server] == "" {
+			return fmt.Errorf("--disaster %s needs --%s %s=COMMAND", d.name, flag, d.server)
 		}
 	}
 	return nil

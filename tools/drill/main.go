@@ -74,7 +74,7 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 		}
 		fmt.Fprintln(out, "\ndisasters:")
 		for _, d := range disasters {
-			fmt.Fprintf(out, "  %-14s %s\n", d.name, d.about)
+			fmt.Fprintf(out, "  %-17s %s\n", d.name, d.about)
 		}
 	}
 	flags.Uint64Var(&s.seed, "seed", 0, "`number` that decides the faults and the kinds of events; 0: a random one")
@@ -107,8 +107,8 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 		{"restart", "restarts a server"}, {"kill", "kills a server, until --start"},
 		{"start", "starts a killed server, and waits until it answers"},
 		{"freeze", "freezes a server, until --thaw"}, {"thaw", "lets a frozen server continue"},
-		{"wipe", "deletes the data of a killed server"}, {"copy", "copies the data of a server"},
-		{"return", "gives the copy to a killed server"},
+		{"wipe", "deletes the data of a killed server"}, {"copy", "copies the data of a server, or gives it a standby"},
+		{"return", "gives the copy or the standby to a killed server"},
 	} {
 		flags.Func(verb.name, "`SERVER=COMMAND` that "+verb.usage+"; repeatable",
 			func(value string) error { return s.commands.set(verb.name, value) })
