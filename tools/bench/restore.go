@@ -90,10 +90,10 @@ func (in *installation) insertOpen(ctx context.Context, s restoreSizes) error {
 	_, err := in.DB.Exec(ctx, fmt.Sprintf(`
 		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
 		SELECT 'RESTAURANT', '5', 'CUSTOMER', n::text, 'GUEST' FROM generate_series(1, %[2]d) n;
-		INSERT INTO event_type_recipients (event_type, user_type, entity_type)
-		VALUES ('WAIT', 'CUSTOMER', 'RESTAURANT'), ('POINTS', 'CUSTOMER', 'BROADCAST');
+		INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path)
+		VALUES ('WAIT', 'CUSTOMER', 'RESTAURANT', 'restaurantId'), ('POINTS', 'CUSTOMER', 'BROADCAST', NULL);
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, delivery_strategy, delay, digest_window)
-		VALUES ('WAIT', 'EMAIL', true, 'DELAYED', '1 day', NULL), ('POINTS', 'EMAIL', true, 'AGGREGATE', NULL, '1 day');
+		VALUES ('WAIT', 'EMAIL', true, 'DELAYED', '1 day', DEFAULT), ('POINTS', 'EMAIL', true, 'AGGREGATE', DEFAULT, '1 day');
 		INSERT INTO notification_template (event_type, channel, title, body)
 		SELECT type, 'EMAIL', 'Points', 'You earned points' FROM unnest('{WAIT,POINTS,POINTS.digest}'::text[]) type;
 
@@ -101,7 +101,8 @@ func (in *installation) insertOpen(ctx context.Context, s restoreSizes) error {
 		SELECT '%[1]s-open-' || n AS id, 'WAIT' AS type, %[2]d AS people FROM generate_series(1, %[3]d) n
 		UNION ALL SELECT '%[1]s-digests', 'POINTS', %[4]d;
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, acknowledged_at)
-		SELECT id, type, CASE type WHEN 'WAIT' THEN 'RESTAURANT' ELSE 'BROADCAST' END, '5', '{}', 'PROCESSED', now(), now() FROM open_event;
+		SELECT id, type, CASE type WHEN 'WAIT' THEN 'RESTAURANT' ELSE 'BROADCAST' END, '5', '{"restaurantId": 5}',
+		       'PROCESSED', now(), now() FROM open_event;
 		INSERT INTO processed_event (event_id) SELECT id FROM open_event;
 		INSERT INTO notification_decision (event_id, user_type, user_id, channels)
 		SELECT id, 'CUSTOMER', n::text, '{"EMAIL": "SELECTED"}' FROM open_event, generate_series(1, people) n;
