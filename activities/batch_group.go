@@ -49,7 +49,7 @@ func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt
 	all, err := b.activities.begin(ctx, b.in.AttemptPolicy, notification.Begin{DeliveryIDs: ids, First: true})
 	var begun []notification.Attempt
 	for _, attempt := range all {
-		if attempt.Number > 0 {
+		if attempt.WasBegun() {
 			begun = append(begun, attempt)
 		} else if attempt.Dropped != "" {
 			countEnd(ctx, b.in.Channel, notification.Cancelled, attempt.Dropped)
@@ -93,7 +93,7 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 		b.giveBack(whole, begun[next:])
 	}
 	calls.Wait()
-	results := b.withoutBackedOff(whole, attempts)
+	results := b.settleBackedOff(whole, attempts)
 	countAttempts(whole, b.in.Channel, results...)
 	countDeliveries(whole, b.in.Channel, notification.Sent, sentOf(results)) // even if not recorded: nothing sends them again
 	tellBestEffort(whole, b.in.Channel, results)
@@ -126,10 +126,10 @@ type groupAttempt struct {
 	backedOff bool // nothing was sent, so there is no result
 }
 
-// withoutBackedOff returns the results of the attempts that did not back off. If all providers backed
+// settleBackedOff returns the results of the attempts that did not back off. If all providers backed
 // off, it gives the other attempts back, and the batch begins no further group. If only the
 // destinations of some messages backed off, a separate workflow sends each of these messages.
-func (b *batch) withoutBackedOff(ctx context.Context, attempts []*groupAttempt) (results []notification.AttemptResult) {
+func (b *batch) settleBackedOff(ctx context.Context, attempts []*groupAttempt) (results []notification.AttemptResult) {
 	var backedOff []notification.Attempt
 	for _, m := range attempts {
 		if m.backedOff {

@@ -40,7 +40,8 @@ func failure(err error) error {
 // attemptFailure returns the failure of an attempt, made permanent if no attempt follows. While the
 // provider rejects our account, the message is tried once a minute, for a day, and these attempts
 // do not count. Nor do attempts during an outage, until it has lasted as long as the policy says. A
-// best-effort channel gets only one attempt that counts.
+// best-effort channel gets only one attempt that counts. A message that another provider may take after
+// its outage gets up to twice the attempts.
 func attemptFailure(m *outgoing, err error) error {
 	if off, ok := errors.AsType[*notification.NotConfiguredError](err); ok {
 		return permanent(off, ChannelNotConfigured)

@@ -69,7 +69,7 @@ func (a *Activities) send(ctx context.Context, in SendInput, local bool) (SendRe
 		return SendResult{}, failure(err)
 	}
 	switch {
-	case all[0].Number > 0:
+	case all[0].WasBegun():
 	case all[0].LeasedFor > 0:
 		return SendResult{}, leased(all[0].LeasedFor)
 	default:

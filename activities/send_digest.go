@@ -79,7 +79,7 @@ func (d *digestAttempt) lease(ctx context.Context) (held notification.Verdict, e
 		if item.NotBefore.After(held.NotBefore) {
 			held = item.Verdict
 		}
-		if item.Number > 0 {
+		if item.WasBegun() {
 			d.begun = append(d.begun, item)
 		}
 	}

@@ -21,18 +21,18 @@ const FirstAttempts = 32
 // run is still calling the provider. The second run finds the first run's lease, and fails until
 // the lease expires. Then Send reads the result of the first run.
 func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, error) {
-	full := SendResult{Status: notification.Pending, NotSent: true}
+	leftToSend := SendResult{Status: notification.Pending, NotSent: true}
 	if a.Pace.Rate(in.Channel) > 0 {
-		return full, nil
+		return leftToSend, nil
 	}
 	done, free := a.underWay.begin(in.Channel, FirstAttempts)
 	if !free {
-		return full, nil
+		return leftToSend, nil
 	}
 	defer done()
 	result, err := a.send(ctx, in, true)
 	if isBackOff(err) {
-		return full, nil
+		return leftToSend, nil
 	}
 	return result, err
 }

@@ -268,7 +268,7 @@ func TestReplayBadInput(t *testing.T) {
 		{
 			name: "another program's",
 			args: []string{"--history", edited(t, sent(t), renamed("workflowExecutionStartedEventAttributes", "workflowType", 1))},
-			want: "is of the workflow type Other, which this build does not have; the build has Sweep, PollOutbox, NotifyEvent,",
+			want: "is of the workflow type Other, which this build does not have; the build has PollOutbox, NotifyEvent,",
 		},
 	}
 	for _, tt := range tests {

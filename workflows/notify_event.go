@@ -197,7 +197,7 @@ func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result Notify
 		lanes.bulk = lanes.bulk || planned.Bulk
 		event := batchEvent{notify.EventID, planned.EventType, planned.Aggregate}
 		if len(planned.Batch.Deliveries) > 0 {
-			return result, deliverBatch(ctx, event, planned.Batch)
+			return result, deliverAsChildren(ctx, event, planned.Batch)
 		}
 		for _, lane := range planned.Lanes {
 			lanes.start(ctx, event, lane)

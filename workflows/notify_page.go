@@ -49,10 +49,10 @@ type batchEvent struct {
 	aggregate     notification.Entity
 }
 
-// deliverBatch starts one child per delivery, and waits for all. Each channel has a separate limit,
+// deliverAsChildren starts one child per delivery, and waits for all. Each channel has a separate limit,
 // so that no channel waits for another. The only error is that ctx was cancelled, because callers
 // read the outcome from the rows.
-func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
+func deliverAsChildren(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
 	workflow.SetCurrentDetails(ctx, batchDetails(batch))
 	channels := newLimiter(ctx, 0)
 	var limiters []*limiter

@@ -45,7 +45,7 @@ func (s Store) countMessages(ctx context.Context, in notification.Begin, channel
 	messages := map[string]toCount{}
 	for id, channel := range channels {
 		switch attempt := begun[id]; {
-		case attempt.Number > 0:
+		case attempt.WasBegun():
 			message := cmp.Or(in.DigestID, id)
 			messages[message] = toCount{channel, append(messages[message].items, attempt)}
 		case in.DigestID != "" && !attempt.NotBefore.IsZero():

@@ -86,6 +86,7 @@ var refusals = map[string][]string{
 	"event_outbox_aggregate_id_given":   {insertEvent + `('e', 'T', 'RESTAURANT', NULL, '{}')`},
 	"event_outbox_payload_given":        {insertEvent + `('e', 'T', 'RESTAURANT', 5, NULL)`},
 	"processed_event_status":            {`INSERT INTO processed_event (event_id, status) VALUES ('e', 'DONE')`},
+	"poller_number":                     {`INSERT INTO poller (source, number) VALUES ('herald', 0)`},
 	"recipient_user_type":               {`INSERT INTO recipient (user_type, user_id) VALUES ('STAFF', '1')`},
 	"recipient_user_id_length": inserts(`INSERT INTO recipient (user_type, user_id) VALUES `,
 		`('CUSTOMER', '')`, `('CUSTOMER', repeat('1', 65))`),

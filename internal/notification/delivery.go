@@ -30,7 +30,7 @@ type Attempt struct {
 	InDigest  bool          // its digest sends it
 	LeasedFor time.Duration // positive: another sender holds the lease for this long
 
-	Number  int    // counts over all runs of the delivery
+	Number  int    // counts over all runs of the delivery; 0: no attempt was begun
 	Owner   string // of the lease
 	Counted int    // attempts before this one; a release restores this count
 	Tried
@@ -40,6 +40,9 @@ type Attempt struct {
 
 // Due reports whether the delivery still has to be sent.
 func (a Attempt) Due() bool { return a.Status == Pending || a.Status == Failed && !a.ReceiptFailed }
+
+// WasBegun reports whether the attempt was begun, and holds the lease.
+func (a Attempt) WasBegun() bool { return a.Number > 0 }
 
 // Tried counts the attempts of one run of a delivery by their ends.
 type Tried struct {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Status is the progress of a delivery. It only advances.
+// Status is the state of a delivery. docs/how-it-works.md has the transitions; only a retry makes a
+// delivery PENDING again.
 type Status string
 
 const (

@@ -22,6 +22,6 @@ func (s Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, c
 	}
 	batch := &pgx.Batch{}
 	QueueChangedBy(batch, "unsubscribe link")
-	QueueChoices(batch, []Choice{{RecipientKey: who, Category: category, Channel: channel}})
+	QueueChoices(batch, []Choice{{RecipientKey: who, Category: category, Channel: channel, Enabled: false}})
 	return db.Wrap(s.Pool.SendBatch(ctx, batch).Close(), "unsubscribe")
 }
