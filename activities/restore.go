@@ -22,7 +22,8 @@ const soon = time.Hour
 // Restore starts the workflow of each open row that Temporal does not run, such as after a loss of
 // Temporal's database: first what is due, then what is due within the hour, then the rest. It is a sweep
 // without a minimum age, without a limit of restarts and without an end before the last row. A second
-// restore, and a restore next to a Temporal that has everything, start nothing.
+// restore, and a restore next to a Temporal that has everything, start nothing. Each scan has the rows of
+// the one before, too, because a row may become due in between.
 //
 // When its process dies, the next attempt continues after the last handled row.
 func (a *Activities) Restore(ctx context.Context, in RestoreInput) (notification.Restored, error) {
@@ -31,8 +32,10 @@ func (a *Activities) Restore(ctx context.Context, in RestoreInput) (notification
 		return notification.Restored{}, err
 	}
 	defer s.pace.Stop()
-	soonDue := s.found.Began.Add(soon)
-	scans := []notification.StuckScan{{To: s.found.Began}, {From: s.found.Began, To: soonDue}, {From: soonDue}}
+	scans := []notification.StuckScan{{To: s.found.Began}, {To: s.found.Began.Add(soon)}, {}}
+	if in.Check {
+		scans = []notification.StuckScan{{}} // counts each row once
+	}
 	for ; s.found.Pass < 2*len(scans); s.found.Pass++ {
 		scan := scans[s.found.Pass/2]
 		if s.found.Pass%2 == 0 {
