@@ -17,24 +17,24 @@ import (
 // sent, and records the results. A cancellation does not interrupt calls to the provider. No call begins
 // if the leases might run out during it: the process may have been paused.
 func (b *batch) sendGroup(ctx context.Context, ids []string) {
-	leases := time.Now().Add(b.in.Timeout + AttemptOverhead)
-	whole, cancel := context.WithDeadline(context.WithoutCancel(ctx), earliest(b.deadline, leases))
+	leasesEnd := time.Now().Add(b.in.Timeout + AttemptOverhead)
+	uncancelled, cancel := context.WithDeadline(context.WithoutCancel(ctx), earliest(b.deadline, leasesEnd))
 	defer cancel()
-	begun, err := b.begin(whole, ids)
+	begun, err := b.begin(uncancelled, ids)
 	if err != nil {
 		b.fail(err)
 		return
 	}
-	results := b.sendAll(ctx, whole, begun)
+	results := b.sendAll(ctx, uncancelled, begun)
 	if len(results) == 0 {
 		return
 	}
-	recorded, err := b.record(whole, results)
+	recorded, err := b.record(uncancelled, results)
 	if err != nil {
 		b.fail(err, results...)
 		return
 	}
-	noteEnds(whole, &b.activities.warnings, b.in.Channel, results, recorded)
+	noteEnds(uncancelled, &b.activities.warnings, b.in.Channel, results, recorded)
 }
 
 func earliest(a, b time.Time) time.Time {
@@ -60,8 +60,9 @@ func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt
 
 // sendAll hands messages to the provider as soon as they have their tokens, and returns when the
 // provider has answered all of them. It gives messages back to the batch if no token comes, or if
-// the batch was cancelled or its worker stops.
-func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt) []notification.AttemptResult {
+// the batch was cancelled or its worker stops. ctx ends with the batch; uncancelled lets
+// running calls and records finish.
+func (b *batch) sendAll(ctx, uncancelled context.Context, begun []notification.Attempt) []notification.AttemptResult {
 	waiting, cancel := context.WithTimeoutCause(ctx, tokenPatience, errNoToken)
 	defer cancel()
 	var expired []notification.Attempt
@@ -84,19 +85,19 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 			}
 			m := &groupAttempt{begun: attempt}
 			attempts = append(attempts, m)
-			calls.Go(func() { m.result, m.backedOff = b.sendOne(whole, attempt) })
+			calls.Go(func() { m.result, m.backedOff = b.sendOne(uncancelled, attempt) })
 		}
 		next += granted
 	}
-	b.drop(whole, expired)
+	b.drop(uncancelled, expired)
 	if next < len(begun) {
-		b.giveBack(whole, begun[next:])
+		b.giveBack(uncancelled, begun[next:])
 	}
 	calls.Wait()
-	results := b.settleBackedOff(whole, attempts)
-	countAttempts(whole, b.in.Channel, results...)
-	countDeliveries(whole, b.in.Channel, notification.Sent, sentOf(results)) // even if not recorded: nothing sends them again
-	tellBestEffort(whole, b.in.Channel, results)
+	results := b.settleBackedOff(uncancelled, attempts)
+	countAttempts(uncancelled, b.in.Channel, results...)
+	countDeliveries(uncancelled, b.in.Channel, notification.Sent, sentOf(results)) // even if not recorded: nothing sends them again
+	tellBestEffort(uncancelled, b.in.Channel, results)
 	return results
 }
 

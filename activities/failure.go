@@ -93,8 +93,8 @@ func IsPermanent(err error) bool {
 	return ok && application.NonRetryable()
 }
 
-// isBackOff reports whether an attempt sent nothing because all providers rest.
-func isBackOff(err error) bool {
+// allProvidersRest reports whether an attempt sent nothing because all providers rest.
+func allProvidersRest(err error) bool {
 	application, ok := errors.AsType[*temporal.ApplicationError](err)
 	return ok && application.Type() == ProvidersRest
 }
@@ -167,9 +167,9 @@ const maxRetryInterval = 15 * time.Minute
 // the message is due when the outage ends.
 const minOutageRetry, maxOutageRetry = time.Second, time.Minute
 
-// longBackOff is the time from which the workflow of a delivery waits for the next attempt, so that the
+// longRetryDelay is the time from which the workflow of a delivery waits for the next attempt, so that the
 // delivery gives back what others need. Temporal waits for shorter times, which costs less.
-const longBackOff = 2 * time.Minute
+const longRetryDelay = 2 * time.Minute
 
 const (
 	// accountRetry is the interval after a provider rejected our account. An operator has

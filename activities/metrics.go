@@ -39,7 +39,7 @@ var (
 		"Time from an event's creation until the broker of its topic acknowledges it.")
 	RowsDeletedMetric = declare("herald_outbox_deleted", "Finished rows deleted from outboxes and from Herald's tables.")
 	EscalationsMetric = declare("herald_escalations", "Escalations that ended, by outcome.")
-	RestsMetric       = declare("herald_rests", "Pauses of batches and of planning of large events, made because a single message was late.")
+	YieldsMetric      = declare("herald_rests", "Pauses of batches and of planning of large events, made because a single message was late.")
 )
 
 // metricHelp holds the help of each metric, by name.
@@ -106,7 +106,7 @@ var attemptOutcomes = []notification.AttemptOutcome{
 // ZeroMetrics creates the counters that alerts use with the value 0: if a counter appears with the
 // value 1, a rate does not see the increase.
 func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel, sources []string) {
-	zero(metrics, OutboxClaimsMetric, RestsMetric)
+	zero(metrics, OutboxClaimsMetric, YieldsMetric)
 	zeroOutcomes(metrics, OutboxResultsMetric, notification.ClaimStarted, notification.ClaimFailed, notification.ClaimReleased,
 		notification.ClaimKept)
 	for _, outcome := range append(notification.EventOutcomes(), eventTold) {

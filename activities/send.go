@@ -49,9 +49,8 @@ type SendResult struct {
 
 // Send asks the delivery's row what to do. If the delivery is due, Send makes one attempt to hand it to
 // its provider, and records the result. Otherwise it returns the status, or until when the delivery
-// waits and why. If the process dies between the
-// provider's answer and the record, the next attempt waits until the lease expires. It may then
-// send the message a second time.
+// waits and why. If the process dies between the provider's answer and the record, the next attempt waits
+// until the lease expires. It may then send the message a second time.
 //
 // Failures of the provider use up the attempts of the policy. Crashes, failures of
 // Herald's database and rejections of our account do not.
@@ -85,7 +84,7 @@ func (a *Activities) send(ctx context.Context, in SendInput, local bool) (SendRe
 	if errors.Is(err, errExpired) {
 		return held(notification.Verdict{Dropped: string(notification.DecisionExpired)}), nil
 	}
-	if delay := retryDelay(err); delay >= longBackOff && !local {
+	if delay := retryDelay(err); delay >= longRetryDelay && !local {
 		at := time.Now().Add(delay).UTC()
 		return held(notification.Verdict{NotBefore: at, Wait: notification.InstantText(at) + ": " + notification.WaitRetry}), nil
 	}

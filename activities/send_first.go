@@ -31,7 +31,7 @@ func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, e
 	}
 	defer done()
 	result, err := a.send(ctx, in, true)
-	if isBackOff(err) {
+	if allProvidersRest(err) {
 		return leftToSend, nil
 	}
 	return result, err

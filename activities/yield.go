@@ -54,6 +54,6 @@ func (s *singles) waitForSingles(ctx context.Context) {
 	if s.yieldReason() == "" {
 		return
 	}
-	activity.GetMetricsHandler(ctx).Counter(RestsMetric).Inc(1)
+	activity.GetMetricsHandler(ctx).Counter(YieldsMetric).Inc(1)
 	sleep(ctx, yieldPause, nil)
 }

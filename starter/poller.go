@@ -49,7 +49,7 @@ workers do not end a pause; `+"`starter poller resume`"+` ends it.`, &source, ca
 			carriedOut(a, "resumed", (*operate.Operator).ResumePollers)),
 		status)
 	for _, cmd := range pollers.Commands() {
-		sourceFlag(a, cmd, &source, "only events of this source")
+		sourceFlag(a, cmd, &source, "only pollers of this source")
 	}
 	return pollers
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Status is the state of a delivery. docs/how-it-works.md has the transitions; only a retry makes a
-// delivery PENDING again.
+// Status is the state of a delivery. docs/how-it-works.md has the transitions; only an operator makes
+// a delivery PENDING again, by a retry or by sending it again.
 type Status string
 
 const (
@@ -76,7 +76,7 @@ const (
 )
 
 // DeliveryID is the workflow ID of one delivery: evt-1-staff10-EMAIL. who is the word
-// for the recipient's user type.
+// for the recipient's user type, here staff.
 func DeliveryID(eventID, who, userID string, channel Channel) string {
 	return eventID + "-" + who + userID + "-" + string(channel)
 }

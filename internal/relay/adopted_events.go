@@ -13,9 +13,9 @@ import (
 	"herald/outbox"
 )
 
-// Adopt inserts the new rows of another outbox as events, in one statement. It returns, by
-// id, why it could not insert an event: the database refuses a value, or the id belongs to
-// another source or to an earlier row. It inserts all other events.
+// Adopt inserts the new rows of another outbox as events, in one statement, or one by one if the
+// database refuses a value. It returns, by id, why it could not insert an event: the database refuses a
+// value, or the id belongs to another source or to an earlier row. It inserts all other events.
 func (s Store) Adopt(ctx context.Context, source string, events []AdoptedEvent) (problems map[string]string, err error) {
 	if len(events) == 0 {
 		return nil, nil
