@@ -67,6 +67,7 @@ cases:
 // the next round. The whole table takes at most 15 minutes: choose sizes for it.
 func comparisons() []*comparison {
 	return []*comparison{
+		load(),
 		deliveries(),
 		broadcast(),
 		nextToABroadcast(),

@@ -117,5 +117,5 @@ func (s *stage) makesVHost(ctx context.Context) error {
 	if err := rig.MakeVHost(ctx, s.Name); err != nil {
 		return err
 	}
-	return s.bindQueue()
+	return s.BindQueue()
 }

@@ -26,7 +26,7 @@ func (s *stage) gather(ctx context.Context, load *load) (e evidence, err error) 
 	e.Ledger, errs[0] = s.Sandbox.Entries(ctx, time.Time{})
 	errs[1] = s.readTables(ctx, e)
 	e.Open, errs[2] = s.open(ctx)
-	e.Published, errs[3] = s.readQueue()
+	e.Published, errs[3] = s.ReadQueue()
 	if s.hasTopic {
 		e.Topic, errs[4] = s.readTopic(ctx)
 	}

@@ -18,7 +18,7 @@ type evidence struct {
 	Rows       map[string]eventRow
 	Deliveries map[string]deliveryRow
 	Open       []string        // ids of open workflows of the run's events
-	Published  map[string]bool // ids of the events whose message RabbitMQ has
+	Published  map[string]int // the messages that RabbitMQ has, by event id
 	Topic      map[string]bool // ids of the deliveries that the topic reports as sent; nil: no topic
 }
 
@@ -89,7 +89,7 @@ func (v *verdict) judgeEvent(event *rig.Event, e evidence) {
 	if row.Outbox != "PROCESSED" || !ended {
 		v.Find(disagree, "%s: event_outbox says %q, processed_event %q %s", event.ID, row.Outbox, row.Processed, row.Outcome)
 	}
-	if !e.Published[event.ID] {
+	if e.Published[event.ID] == 0 {
 		v.Find(disagree, "%s: RabbitMQ has no message", event.ID)
 	}
 }

@@ -40,7 +40,7 @@ func sound() evidence {
 			ada.Delivery:         {Status: notification.Delivered, Calls: 1},
 			"e2-customer1-EMAIL": {Status: notification.Cancelled},
 		},
-		Published: map[string]bool{"e1": true, "e2": true, "e3": true},
+		Published: map[string]int{"e1": 1, "e2": 1, "e3": 1},
 		Topic:     map[string]bool{ada.Delivery: true},
 	}
 }

@@ -54,7 +54,7 @@ func (s *stage) build(ctx context.Context, people int, kafkaLink string) (err er
 	if err := s.sendToKafka(ctx, kafkaLink); err != nil {
 		return err
 	}
-	if err := s.bindQueue(); err != nil {
+	if err := s.BindQueue(); err != nil {
 		return err
 	}
 	return s.startPrograms(ctx)
