@@ -20,7 +20,10 @@ import (
 // started before, running or closed. If another workflow has its id, the error is a
 // [notification.IDTakenError].
 type EventLauncher interface {
-	StartEvent(ctx context.Context, event notification.PendingEvent) error
+	// With eager, a worker of this process gets the first task with Temporal's answer.
+	StartEvent(ctx context.Context, event notification.PendingEvent, eager bool) error
+	// StartsEagerly reports whether the workers of this process get the tasks of all new workflows.
+	StartsEagerly(ctx context.Context) bool
 }
 
 const (
@@ -105,7 +108,7 @@ func (p *outboxPoll) startAll(ctx context.Context, events []notification.Pending
 			}
 			ctx, cancel := context.WithTimeout(ctx, startTimeout)
 			defer cancel()
-			err := p.launcher.StartEvent(ctx, event)
+			err := p.launcher.StartEvent(ctx, event, p.eager)
 			starts[i] = start{eventID: event.ID, outcome: startOutcome(err), err: err}
 			if starts[i].outcome == notification.ClaimReleased {
 				unreachable.Store(true)

@@ -151,7 +151,7 @@ type launcher struct {
 	sources map[string]bool // the sources of the events
 }
 
-func (s *launcher) StartEvent(_ context.Context, event notification.PendingEvent) error {
+func (s *launcher) StartEvent(_ context.Context, event notification.PendingEvent, _ bool) error {
 	s.mu.Lock()
 	if s.calls == nil {
 		s.calls, s.sources = map[string]int{}, map[string]bool{}
@@ -164,6 +164,8 @@ func (s *launcher) StartEvent(_ context.Context, event notification.PendingEvent
 	}
 	return s.answer(event)
 }
+
+func (s *launcher) StartsEagerly(context.Context) bool { return true }
 
 func (s *launcher) count(id string) int {
 	s.mu.Lock()

@@ -61,7 +61,7 @@ func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOu
 	if source.Outbox != nil {
 		wake := make(chan struct{}, 1)
 		background.Go(func() { source.Outbox.ListenEvents(ctx, waker(wake)) })
-		p := &outboxPoll{Source: source, name: in.Source, launcher: a.Launcher, wake: wake}
+		p := &outboxPoll{Source: source, name: in.Source, launcher: a.Launcher, eager: a.Launcher.StartsEagerly(ctx), wake: wake}
 		for ctx.Err() == nil && !stopping(ctx) {
 			p.step(ctx)
 		}
@@ -77,6 +77,7 @@ type outboxPoll struct {
 	Source
 	name     string // of the source
 	launcher EventLauncher
+	eager    bool // see [EventLauncher]
 
 	wake       <-chan struct{}
 	backOff    limit.BackOff

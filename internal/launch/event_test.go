@@ -58,7 +58,7 @@ func TestStartEvent(t *testing.T) {
 		}
 		launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: !tt.silent, Sources: sources}
 
-		require.Equal(t, tt.want, launcher.StartEvent(t.Context(), event), tt.name)
+		require.Equal(t, tt.want, launcher.StartEvent(t.Context(), event, false), tt.name)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestStartEventOfASource(t *testing.T) {
 			launcher.Sources = map[string]relay.Source{tt.config.Name: tt.config}
 		}
 
-		require.NoError(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: tt.source, Type: "T"}), tt.name)
+		require.NoError(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: tt.source, Type: "T"}, false), tt.name)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestStartEventOfAWrongSource(t *testing.T) {
 
 	for wrong, want := range map[string]string{"unknown": `OUTBOX_SOURCES has no source named "unknown"`, "wallet": "tells no people"} {
 		launcher := launch.Launcher{Client: mocks.NewClient(t), Prefix: "herald", Sources: map[string]relay.Source{"wallet": {Name: "wallet"}}}
-		require.ErrorContains(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: wrong, Type: "T"}), want)
+		require.ErrorContains(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: wrong, Type: "T"}, false), want)
 	}
 }
 
@@ -210,6 +210,6 @@ func TestStartEventWithAnyAggregate(t *testing.T) {
 				len(o.StaticSummary) <= tt.summaryN
 		}), mock.Anything, mock.Anything).Return(nil, nil).Once()
 
-		require.NoError(t, launcher.StartEvent(t.Context(), tt.event), tt.name)
+		require.NoError(t, launcher.StartEvent(t.Context(), tt.event, false), tt.name)
 	}
 }

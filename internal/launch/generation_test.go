@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"herald/internal/launch"
+	"herald/workflows"
 )
 
 // Temporal refuses a name that has a dot or a colon, begins with two underscores, or is too long.
@@ -123,6 +124,38 @@ func TestGenerations(t *testing.T) {
 		}
 		require.NoError(t, err, tt.name)
 		require.Equal(t, tt.want, found, tt.name)
+	}
+}
+
+// Only the generation that gets all new workflows starts events eagerly: of a ramping generation, a worker
+// would get all events, and the current generation would get their next tasks.
+func TestStartsEagerly(t *testing.T) {
+	t.Parallel()
+
+	version := func(generation int) *deployment.WorkerDeploymentVersion {
+		return &deployment.WorkerDeploymentVersion{BuildId: launch.BuildID(generation)}
+	}
+	ours, newer := version(workflows.CommandVersion), version(workflows.CommandVersion+1)
+	tests := []struct {
+		name    string
+		routing *deployment.RoutingConfig
+		err     error
+		want    bool
+	}{
+		{name: "current", routing: &deployment.RoutingConfig{CurrentDeploymentVersion: ours}, want: true},
+		{name: "replaced", routing: &deployment.RoutingConfig{CurrentDeploymentVersion: newer}},
+		{name: "another ramps", routing: &deployment.RoutingConfig{
+			CurrentDeploymentVersion: ours, RampingDeploymentVersion: newer, RampingVersionPercentage: 1,
+		}},
+		{name: "ramping", routing: &deployment.RoutingConfig{
+			CurrentDeploymentVersion: newer, RampingDeploymentVersion: ours, RampingVersionPercentage: 99,
+		}},
+		{name: "out of reach", err: serviceerror.NewUnavailable("no")},
+	}
+	for _, tt := range tests {
+		server, launcher := withServer(t)
+		server.On("WorkflowService").Return(&deployments{info: &deployment.WorkerDeploymentInfo{RoutingConfig: tt.routing}, err: tt.err})
+		require.Equal(t, tt.want, launcher.StartsEagerly(t.Context()), tt.name)
 	}
 }
 
