@@ -4,6 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"herald/outbox"
@@ -17,18 +19,21 @@ type deliveryRounds struct {
 	Events     int
 	Recipients int
 
-	meter  *meter
-	rounds int
+	bare     *bare // nil: there is no B
+	ofA, ofB *meter
+	rounds   int
 }
 
 func deliveries() *comparison {
 	s := &deliveryRounds{}
 	return &comparison{
 		name:  "deliveries",
-		about: "events with some deliveries each, from before the commit of the rows to the last SENT",
-		a:     "Herald; the sandbox answers at once",
+		about: "events with some deliveries each, from the outbox row to SENT, and the least that Temporal can do of that",
+		a:     "Herald, from before the commit of the rows to the last SENT; the sandbox answers at once",
+		b:     "bare Temporal, from the first start to the last activity: a parent for each event, a child for each delivery, and an activity",
 		flags: s.flags,
 		open:  s.open,
+		goals: []goal{{figure: "deliveries", least: 1.5}},
 	}
 }
 
@@ -43,13 +48,18 @@ func (s *deliveryRounds) open(ctx context.Context, stage *stage) (a, b round, er
 		return nil, nil, err
 	}
 	r, err := s.on(ctx, in)
-	return r.round, nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	r.bare, err = newBare(in)
+	return r.round, r.bareRound, err
 }
 
 // on returns the rounds of a started installation.
 func (s *deliveryRounds) on(ctx context.Context, in *installation) (*deliveryRounds, error) {
 	r := *s
-	r.installation, r.meter = in, newMeter(ctx, in.DB, in.worker.PID())
+	r.installation = in
+	r.ofA, r.ofB = newMeter(ctx, in.DB, in.worker.PID()), newMeter(ctx, in.DB, os.Getpid())
 	return &r, in.makeRestaurant(ctx, s.Recipients)
 }
 
@@ -92,16 +102,12 @@ func (in *installation) awaitEvents(ctx context.Context, ids []string) error {
 func (r *deliveryRounds) round(ctx context.Context) (*figures, error) {
 	r.rounds++
 	ids := newIDs(r.Name, r.rounds, r.Events)
-	r.meter.begin()
+	r.ofA.begin()
 	began, err := r.write(ctx, "BENCH", ids...)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.awaitEvents(ctx, ids); err != nil {
-		return nil, err
-	}
-	closed, err := r.awaitClosed(ctx, fmt.Sprintf("%s-%d", r.Name, r.rounds), r.Events*(1+r.Recipients))
-	if err != nil {
 		return nil, err
 	}
 	var sent []string
@@ -117,8 +123,35 @@ func (r *deliveryRounds) round(ctx context.Context) (*figures, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.found(ctx, r.ofA, began, last, ids, sent)
+}
+
+func (r *deliveryRounds) bareRound(ctx context.Context) (*figures, error) {
+	r.bare.rounds++
+	ids := newIDs(r.bare.name, r.bare.rounds, r.Events)
+	r.ofB.begin()
+	began := time.Now()
+	if err := r.bare.run(ctx, ids, r.Recipients); err != nil {
+		return nil, err
+	}
+	var children []string
+	for _, id := range ids {
+		for n := range r.Recipients {
+			children = append(children, childID(id, n))
+		}
+	}
+	return r.found(ctx, r.ofB, began, r.bare.lastActivity(), ids, children)
+}
+
+// found returns the figures of a round after its workflows have closed.
+func (r *deliveryRounds) found(ctx context.Context, m *meter, began, last time.Time, ids, sent []string) (*figures, error) {
+	prefix, _ := strings.CutSuffix(ids[0], "-0")
+	closed, err := r.awaitClosed(ctx, prefix, r.Events*(1+r.Recipients))
+	if err != nil {
+		return nil, err
+	}
 	f, costs := &figures{}, &figures{}
-	r.meter.end(costs, "delivery", len(sent))
+	m.end(costs, "delivery", len(sent))
 	ofEvents := closed.with(ids)
 	f.add("deliveries", "per second", float64(len(sent))/last.Sub(began).Seconds())
 	f.add("deliveries until all workflows have closed", "per second", float64(len(sent))/ofEvents.end().Sub(began).Seconds())

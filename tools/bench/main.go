@@ -69,6 +69,7 @@ func comparisons() []*comparison {
 	return []*comparison{
 		load(),
 		deliveries(),
+		floor(),
 		broadcast(),
 		nextToABroadcast(),
 		outage(),
