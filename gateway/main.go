@@ -198,7 +198,7 @@ func newHub(cfg config.Gateway, db *db.DB, meter metric.Meter) (*live.Hub, error
 // inbox works, and afterwards sockets get the missed notifications.
 func needs(db *db.DB, verifier *signin.Verifier, public *public) []health.Need {
 	return []health.Need{
-		{Name: "database", Down: "does not answer, is read-only, or has no schema of Herald's", Run: db.Ready},
+		{Name: "database", Down: "does not answer, is read-only or a former primary, or has no schema of Herald's", Run: db.Ready},
 		{Name: "keys", Down: "cannot be fetched from AUTH_JWKS_URL", Run: verifier.Ready},
 		{Name: "server", Down: "has not started, or is about to stop", Run: public.ready},
 	}

@@ -294,7 +294,7 @@ func newTemporalClient(options client.Options, metrics client.MetricsHandler, tr
 
 func (p *process) needs() []health.Need {
 	needs := []health.Need{
-		{Name: "database", Down: "does not answer, is read-only, or has no schema of Herald's", Run: p.events.Ready},
+		{Name: "database", Down: "does not answer, is read-only or a former primary, or has no schema of Herald's", Run: p.events.Ready},
 		{Name: "broker", Down: "takes no messages", Run: func(context.Context) error { return p.broker.Ready() }},
 		{Name: "temporal", Down: "does not answer", Run: func(ctx context.Context) error {
 			_, err := p.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})

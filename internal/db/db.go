@@ -36,7 +36,7 @@ const (
 // Open returns a store over a pool of connections to url. It does not wait for the server:
 // if the database is down, the first statement fails.
 func Open(ctx context.Context, url, applicationName string) (*DB, error) {
-	return open(ctx, url, applicationName, 1, false)
+	return open(ctx, url, applicationName, 1, false, &newest{})
 }
 
 // OpenTwo returns two stores for a process that runs the same statements all the time. Each
@@ -50,10 +50,11 @@ func OpenTwo(ctx context.Context, url, firstName, secondName string) (first, sec
 // OpenBoth opens two stores. The first store gets all connections divided by one, the second store
 // all connections divided by two.
 func OpenBoth(ctx context.Context, url, firstName, secondName string, one, two int32, usesIndexes bool) (first, second *DB, err error) {
-	if first, err = open(ctx, url, firstName, one, usesIndexes); err != nil {
+	seen := &newest{}
+	if first, err = open(ctx, url, firstName, one, usesIndexes, seen); err != nil {
 		return nil, nil, err
 	}
-	if second, err = open(ctx, url, secondName, two, usesIndexes); err != nil {
+	if second, err = open(ctx, url, secondName, two, usesIndexes, seen); err != nil {
 		first.Close()
 		return nil, nil, err
 	}
@@ -61,8 +62,9 @@ func OpenBoth(ctx context.Context, url, firstName, secondName string, one, two i
 }
 
 // open opens one of several stores. It switches the compilation of statements off: all are
-// short, and without enable_seqscan a statement without an index looks expensive.
-func open(ctx context.Context, url, applicationName string, stores int32, usesIndexes bool) (*DB, error) {
+// short, and without enable_seqscan a statement without an index looks expensive. seen belongs to all
+// stores of the process.
+func open(ctx context.Context, url, applicationName string, stores int32, usesIndexes bool, seen *newest) (*DB, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("DATABASE_URL cannot be read: correct its parameters, such as pool_max_conns") // the cause quotes the URL
@@ -81,7 +83,7 @@ func open(ctx context.Context, url, applicationName string, stores int32, usesIn
 	if usesIndexes {
 		params["enable_seqscan"] = "off"
 	}
-	config.AfterRelease = writable
+	useNewestPrimary(config, seen)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, Wrap(err, "open database")

@@ -5,9 +5,27 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 var errReadOnly = errors.New("the database is read-only")
+
+// useNewestPrimary makes a pool refuse servers that are behind, and close the connections to them and to
+// servers that turned read-only. If DATABASE_URL names several hosts, the pool tries the next one.
+func useNewestPrimary(config *pgxpool.Config, seen *newest) {
+	byURL := config.ConnConfig.ValidateConnect // of target_session_attrs
+	config.ConnConfig.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if byURL != nil {
+			if err := byURL(ctx, conn); err != nil {
+				return err
+			}
+		}
+		return seen.check(ctx, conn)
+	}
+	config.PrepareConn = func(_ context.Context, conn *pgx.Conn) (bool, error) { return seen.current(conn), nil }
+	config.AfterRelease = func(conn *pgx.Conn) bool { return writable(conn) && seen.current(conn) }
+}
 
 // writable reports whether the server took writes at its last answer. A pool closes other connections:
 // after a failover, a new connection leads to the new primary, and a session keeps the settings of its
