@@ -49,7 +49,7 @@ func (a *Activities) AnswerApproval(ctx context.Context, in AnswerApprovalInput)
 	default:
 		activity.GetLogger(ctx).Warn("the emitter cannot approve their own event", "event_id", in.EventID)
 	}
-	return stored.Answer, err
+	return stored.Answer, failure(err)
 }
 
 // WarnApprovalInput is the input of [Activities.WarnApproval].

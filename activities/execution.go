@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 
@@ -27,6 +28,13 @@ type Execution struct {
 	TaskQueue string
 	RunID     string
 	State     WorkflowState
+	ClosedAt  time.Time // zero: it runs
+}
+
+// BatchExecution is the last run of a [workflows.DeliverBatch].
+type BatchExecution struct {
+	State WorkflowState
+	IDs   notification.IDRange // of a batch that completed
 }
 
 // WorkflowState is the progress of a workflow.

@@ -14,6 +14,8 @@ import (
 type RestoreInput struct {
 	Rate  int  // questions to Temporal a second, one or two for each row
 	Check bool // start nothing: only count the rows whose workflow does not run
+
+	Resend notification.Resend `json:",omitempty"` // what to do with ambiguous rows
 }
 
 // soon is the time from the begin of a restore within which rows count as due soon.
@@ -22,7 +24,8 @@ const soon = time.Hour
 // Restore starts the workflow of each open row that Temporal does not run, such as after a loss of
 // Temporal's database: first what is due, then what is due within the hour, then the rest. It is a sweep
 // without a minimum age, without a limit of restarts and without an end before the last row. A second
-// restore, and a restore next to a Temporal that has everything, start nothing. Each scan has the rows of
+// restore, and a restore next to a Temporal that has everything, start nothing. An ambiguous row is
+// started or ended only by an order. Each scan has the rows of
 // the one before, too, because a row may become due in between.
 //
 // When its process dies, the next attempt continues after the last handled row.
@@ -52,7 +55,7 @@ func (a *Activities) Restore(ctx context.Context, in RestoreInput) (notification
 
 // newRestoreRun continues where this activity's last attempt ended.
 func newRestoreRun(ctx context.Context, a *Activities, in RestoreInput) (*sweepRun, error) {
-	s := &sweepRun{Activities: a, kind: restores}
+	s := &sweepRun{Activities: a, kind: restores, resend: in.Resend}
 	if in.Check {
 		s.kind = counts
 	}

@@ -40,8 +40,10 @@ type ExpiredStore interface {
 // Sweeper is the part of Temporal that the sweep needs.
 type Sweeper interface {
 	// The state of another workflow that has the id is [WorkflowUnknown].
-	EventWorkflow(ctx context.Context, eventID string) (WorkflowState, error)
-	DeliveryWorkflow(ctx context.Context, deliveryID string, channel notification.Channel) (WorkflowState, error)
+	EventWorkflow(ctx context.Context, eventID string) (Execution, error)
+	DeliveryWorkflow(ctx context.Context, deliveryID string, channel notification.Channel) (Execution, error)
+	// Batch describes the n-th batch of an event's deliveries over a channel; n counts from 1.
+	Batch(ctx context.Context, eventID string, channel notification.Channel, n int) (BatchExecution, error)
 	// StartEventAgain and StartDeliveryAgain return no error if the workflow runs already, and a
 	// [notification.IDTakenError] if another running workflow has the id.
 	StartEventAgain(ctx context.Context, event notification.PendingEvent) error
@@ -73,7 +75,8 @@ const (
 
 // Sweep compares the tables with Temporal. It looks for old PROCESSING events and old PENDING
 // deliveries whose workflow does not run. If an operator ended the workflow, the sweep closes the
-// row too. Any other workflow was lost in a failover, never started, or ended without a record. The
+// row too. If the workflow completed, the sweep counts the row as ambiguous, and leaves it to an operator.
+// Any other workflow was lost in a failover, never started, or failed without a record. The
 // sweep starts it again, three times at most. It asks Temporal for each workflow, because
 // Temporal's lists may be out of date. The sweep also counts deliveries, and deletes expired rows
 // of throttles and caps.
@@ -136,9 +139,12 @@ type sweepRun struct {
 	pace  *time.Ticker
 	age   time.Duration // rows that are younger are skipped
 	kind  sweepKind
-	event struct { // the last event that was looked up: the deliveries of an event come one after the other
-		id    string
-		state WorkflowState
+
+	resend notification.Resend // what to do with ambiguous rows; empty: only count them
+	event  struct {            // the last event that was looked up: the deliveries of an event come one after the other
+		id      string
+		state   WorkflowState
+		batches map[notification.Channel][]notification.IDRange // that completed
 	}
 }
 

@@ -24,21 +24,23 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 	if err := s.look(ctx); err != nil {
 		return err
 	}
-	state, err := s.Sweeper.EventWorkflow(ctx, event.ID)
-	if err != nil || state == WorkflowRunning {
+	found, err := s.Sweeper.EventWorkflow(ctx, event.ID)
+	if err != nil || found.State == WorkflowRunning {
 		return err
 	}
 	open, err := s.Sweeps.EventIsOpen(ctx, event.ID) // it may have ended since it was read
 	switch {
 	case err != nil || !open:
 		return err
+	case found.endedAfter(event.ReopenedAt):
+		return s.ambiguousEvent(ctx, event)
 	case s.kind == counts:
 		s.found.MissingEvents++
 		s.found.AddMissing(event.ID)
 		return nil
-	case state.stopped():
-		return s.closeEvent(ctx, event.ID, state)
-	case event.Purged || s.usedUp(event.Restarts, state):
+	case found.State.stopped():
+		return s.closeEvent(ctx, event.ID, found.State)
+	case event.Purged || s.usedUp(event.Restarts, found.State):
 		return s.failEvent(ctx, event.ID, fmt.Sprintf("started again %d times in vain", event.Restarts))
 	}
 	err = s.Sweeper.StartEventAgain(ctx, event.PendingEvent)
@@ -74,13 +76,13 @@ func (s *sweepRun) closeEvent(ctx context.Context, id string, state WorkflowStat
 		return err
 	}
 	s.found.Closed++
-	return s.Sweeps.EndStuckEvent(ctx, id, notification.EventCancelled, stuckAge)
+	return s.Sweeps.EndStuckEvent(ctx, id, notification.EventCancelled, s.age)
 }
 
 func (s *sweepRun) failEvent(ctx context.Context, id, why string) error {
 	activity.GetLogger(ctx).Error("the sweep gives up an event", "event_id", id, "reason", why)
 	s.found.Failed++
-	return s.Sweeps.EndStuckEvent(ctx, id, notification.EventFailed, stuckAge)
+	return s.Sweeps.EndStuckEvent(ctx, id, notification.EventFailed, s.age)
 }
 
 func (s *sweepRun) deliveries(ctx context.Context, scan notification.StuckScan) error {
@@ -102,36 +104,51 @@ func (s *sweepRun) stuckDelivery(ctx context.Context, delivery notification.Stuc
 		return err
 	}
 	own, err := s.Sweeper.DeliveryWorkflow(ctx, delivery.DeliveryID, delivery.Channel)
-	if err != nil || own == WorkflowRunning {
+	if err != nil || own.State == WorkflowRunning {
+		return err
+	}
+	ambiguous, err := s.isAmbiguous(ctx, delivery, event, own)
+	if err != nil {
 		return err
 	}
 	open, err := s.Sweeps.DeliveryIsOpen(ctx, delivery.DeliveryID)
 	switch {
 	case err != nil || !open:
 		return err
+	case ambiguous && !event.stopped():
+		return s.ambiguousDelivery(ctx, delivery)
 	case s.kind == counts:
 		s.found.MissingDeliveries++
 		s.found.AddMissing(delivery.DeliveryID)
 		return nil
-	case own.stopped():
-		return s.endDelivery(ctx, delivery, notification.Cancelled, string(own))
+	case own.State.stopped():
+		return s.endDelivery(ctx, delivery, notification.Cancelled, string(own.State))
 	case event.stopped():
 		return s.endDelivery(ctx, delivery, notification.Cancelled, string(event))
-	case s.usedUp(delivery.Restarts, own):
+	case s.usedUp(delivery.Restarts, own.State):
 		return s.endDelivery(ctx, delivery, notification.Failed, fmt.Sprintf("started again %d times in vain", delivery.Restarts))
 	}
-	err = s.Sweeper.StartDeliveryAgain(ctx, delivery, s.Policies[delivery.Channel])
-	if taken, ok := errors.AsType[*notification.IDTakenError](err); ok {
-		return s.endDelivery(ctx, delivery, notification.Failed, taken.Error())
-	}
-	if err != nil {
-		return s.notStarted(ctx, delivery.DeliveryID, err)
+	started, err := s.startDelivery(ctx, delivery)
+	if err != nil || !started {
+		return err
 	}
 	s.found.StartedAgain++
 	if s.kind == restores {
 		return nil
 	}
 	return s.Sweeps.DeliveryRestarted(ctx, delivery.DeliveryID)
+}
+
+// startDelivery starts a delivery's workflow again, and returns whether it did.
+func (s *sweepRun) startDelivery(ctx context.Context, delivery notification.StuckDelivery) (started bool, err error) {
+	err = s.Sweeper.StartDeliveryAgain(ctx, delivery, s.Policies[delivery.Channel])
+	if taken, ok := errors.AsType[*notification.IDTakenError](err); ok {
+		return false, s.endDelivery(ctx, delivery, notification.Failed, taken.Error())
+	}
+	if err != nil {
+		return false, s.notStarted(ctx, delivery.DeliveryID, err)
+	}
+	return true, nil
 }
 
 func (s *sweepRun) stateOfEvent(ctx context.Context, id string) (WorkflowState, error) {
@@ -141,24 +158,34 @@ func (s *sweepRun) stateOfEvent(ctx context.Context, id string) (WorkflowState, 
 	if err := s.look(ctx); err != nil {
 		return "", err
 	}
-	state, err := s.Sweeper.EventWorkflow(ctx, id)
+	found, err := s.Sweeper.EventWorkflow(ctx, id)
 	if err == nil {
-		s.event.id, s.event.state = id, state
+		s.event.id, s.event.state = id, found.State
+		s.event.batches = map[notification.Channel][]notification.IDRange{}
 	}
-	return state, err
+	return found.State, err
 }
 
 // endDelivery ends a delivery that is not started again. A delivery that was sent meanwhile stays
 // SENT. A delivery without a row needs no end.
 func (s *sweepRun) endDelivery(ctx context.Context, delivery notification.StuckDelivery, status notification.Status, why string) error {
-	ended, err := s.GiveUp(ctx, GiveUpInput{DeliveryID: delivery.DeliveryID, Channel: delivery.Channel, Status: status, Reason: why})
-	switch {
-	case IsPermanent(err):
-		return nil
-	case ended == notification.Cancelled:
+	ended, err := s.giveUp(ctx, delivery, status, why)
+	switch ended {
+	case notification.Cancelled:
 		s.found.Closed++
-	case ended == notification.Failed:
+	case notification.Failed:
 		s.found.Failed++
 	}
 	return err
+}
+
+// giveUp ends a delivery and returns its new status; empty: it has no row any more.
+func (s *sweepRun) giveUp(
+	ctx context.Context, delivery notification.StuckDelivery, status notification.Status, why string,
+) (notification.Status, error) {
+	ended, err := s.GiveUp(ctx, GiveUpInput{DeliveryID: delivery.DeliveryID, Channel: delivery.Channel, Status: status, Reason: why})
+	if IsPermanent(err) {
+		return "", nil
+	}
+	return ended, err
 }

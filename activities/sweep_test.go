@@ -24,8 +24,11 @@ import (
 // started again.
 type registry struct {
 	states map[string]activities.WorkflowState
-	others activities.WorkflowState // the state of workflows that states does not name
-	starts map[string]error         // the errors of starts, by id
+	closed time.Time // when the workflows that do not run closed
+	// batches has the ranges of the completed batches of each event
+	batches map[string][]notification.IDRange
+	others  activities.WorkflowState // the state of workflows that states does not name
+	starts  map[string]error         // the errors of starts, by id
 
 	mu      sync.Mutex
 	asked   []string
@@ -34,22 +37,30 @@ type registry struct {
 	policy  activities.DeliveryPolicy
 }
 
-func (r *registry) state(id string) (activities.WorkflowState, error) {
+func (r *registry) execution(id string) (activities.Execution, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked = append(r.asked, id)
-	if state, known := r.states[id]; known {
-		return state, nil
+	state, known := r.states[id]
+	if !known {
+		state = r.others
 	}
-	return r.others, nil
+	return activities.Execution{State: state, ClosedAt: r.closed}, nil
 }
 
-func (r *registry) EventWorkflow(_ context.Context, id string) (activities.WorkflowState, error) {
-	return r.state(id)
+func (r *registry) EventWorkflow(_ context.Context, id string) (activities.Execution, error) {
+	return r.execution(id)
 }
 
-func (r *registry) DeliveryWorkflow(_ context.Context, id string, _ notification.Channel) (activities.WorkflowState, error) {
-	return r.state(id)
+func (r *registry) DeliveryWorkflow(_ context.Context, id string, _ notification.Channel) (activities.Execution, error) {
+	return r.execution(id)
+}
+
+func (r *registry) Batch(_ context.Context, event string, _ notification.Channel, n int) (activities.BatchExecution, error) {
+	if n > len(r.batches[event]) {
+		return activities.BatchExecution{}, nil
+	}
+	return activities.BatchExecution{State: activities.WorkflowCompleted, IDs: r.batches[event][n-1]}, nil
 }
 
 func (r *registry) StartEventAgain(_ context.Context, event notification.PendingEvent) error {
@@ -113,7 +124,8 @@ func TestSweepEvents(t *testing.T) {
 	}{
 		{state: activities.WorkflowRunning, want: "PROCESSING restarts 0", found: notification.Sweep{Looked: 1}},
 		{want: "PROCESSING restarts 1", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
-		{state: activities.WorkflowCompleted, want: "PROCESSING restarts 1", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
+		{state: activities.WorkflowCompleted, want: "PROCESSING restarts 0", found: notification.Sweep{Looked: 1, Ambiguous: 1}},
+		{state: activities.WorkflowFailed, want: "PROCESSING restarts 1", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
 		{state: activities.WorkflowTerminated, want: "FAILED CANCELLED restarts 0", found: notification.Sweep{Looked: 1, Closed: 1}},
 		{state: activities.WorkflowCancelled, want: "FAILED CANCELLED restarts 0", found: notification.Sweep{Looked: 1, Closed: 1}},
 		{state: activities.WorkflowRolledBack, want: "PROCESSING restarts 1", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
@@ -135,7 +147,9 @@ func TestSweepEvents(t *testing.T) {
 			s := postgrestest.New(t)
 			stick(t, s, "evt-1")
 			exec(t, s, tt.before)
-			temporal := &registry{states: map[string]activities.WorkflowState{"evt-1": tt.state}, starts: map[string]error{"evt-1": tt.refuse}}
+			temporal := &registry{
+				states: map[string]activities.WorkflowState{"evt-1": tt.state}, starts: map[string]error{"evt-1": tt.refuse}, closed: time.Now(),
+			}
 
 			a, m := sweeping(s, temporal), newMeters()
 			require.Equal(t, tt.found, must(execute[notification.Sweep](newEnv(a, m.handler()), a.Sweep))(t))
@@ -192,9 +206,10 @@ func TestSweepDeliveries(t *testing.T) {
 			found: notification.Sweep{Looked: 1}}, // the event's workflow, a page or a batch starts the delivery
 		{event: closed, own: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}},
 		{event: terminated, own: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}}, // an operator retried the delivery
-		{event: closed, want: "PENDING restarts 1", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
+		{event: closed, want: "PENDING restarts 1", found: notification.Sweep{Looked: 3, StartedAgain: 1}},  // it asks for a batch, too
 		{restarts: 2, want: "PENDING restarts 3", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
-		{event: closed, own: closed, want: "PENDING restarts 1", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
+		{event: closed, own: closed, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2, Ambiguous: 1}},
+		{event: closed, own: activities.WorkflowFailed, want: "PENDING restarts 1", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
 		{event: closed, own: terminated, want: "CANCELLED terminated restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
 		{event: closed, own: cancelled, want: "CANCELLED cancelled restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
 		{event: terminated, want: "CANCELLED terminated restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
@@ -202,10 +217,10 @@ func TestSweepDeliveries(t *testing.T) {
 		{event: closed, own: activities.WorkflowRolledBack, restarts: 3, want: "PENDING restarts 4",
 			found: notification.Sweep{Looked: 2, StartedAgain: 1}},
 		{event: activities.WorkflowRolledBack, want: "PENDING restarts 1", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
-		{event: closed, restarts: 3, want: "FAILED started again 3 times in vain restarts 3", found: notification.Sweep{Looked: 2, Failed: 1}},
+		{event: closed, restarts: 3, want: "FAILED started again 3 times in vain restarts 3", found: notification.Sweep{Looked: 3, Failed: 1}},
 		{event: closed, refuse: &notification.IDTakenError{WorkflowType: "Other", TaskQueue: "q"},
-			want: "FAILED the id is taken by the workflow Other of task queue q restarts 0", found: notification.Sweep{Looked: 2, Failed: 1}},
-		{event: closed, refuse: errors.New("who knows"), want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}},
+			want: "FAILED the id is taken by the workflow Other of task queue q restarts 0", found: notification.Sweep{Looked: 3, Failed: 1}},
+		{event: closed, refuse: errors.New("who knows"), want: "PENDING restarts 0", found: notification.Sweep{Looked: 3}},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.event, " ", tt.own, " ", tt.restarts, " ", tt.refuse), func(t *testing.T) {
@@ -218,6 +233,7 @@ func TestSweepDeliveries(t *testing.T) {
 			temporal := &registry{
 				states: map[string]activities.WorkflowState{"evt-1": tt.event, id: tt.own},
 				starts: map[string]error{id: tt.refuse},
+				closed: time.Now(),
 			}
 
 			result := sweep(t, sweeping(s, temporal))

@@ -57,6 +57,7 @@ var alertCases = map[string]struct{ series, labels map[string]string }{
 	"HeraldQueueDeep":       {of(`herald_queue_depth{queue="notification.dead-letter"}`, high), of("queue", "notification.dead-letter")},
 	"HeraldWorkflowsLost":   {of(`herald_sweep_total{outcome="FAILED"}`, rises), nil},
 	"HeraldPollersLost":     {of(`herald_pollers_lost`, high), nil},
+	"HeraldAmbiguousRows":   {of(`herald_ambiguous_rows`, high), nil},
 	"HeraldServerDown":      {of(`herald_database_up`, down, `herald_broker_up`, "1x2400", `herald_kafka_up`, "1x2400"), nil},
 	"HeraldNoWorker":        {of(`herald_database_up`, absent), nil},
 	"HeraldNonDeterminism": {of(`temporal_workflow_task_execution_failed_total{failure_reason="NonDeterminismError",workflow_type="NotifyEvent"}`,

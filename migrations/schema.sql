@@ -714,6 +714,7 @@ CREATE TABLE sweep (
     after_event text NOT NULL, -- The event at which the next sweep continues; empty: from the beginning.
     after_notification bigint NOT NULL, -- The notification.id at which the next sweep continues; 0: from the beginning.
     after_waiting_event text DEFAULT ''::text NOT NULL, -- The event at which the next sweep continues among events that wait by design; empty: from the beginning.
+    ambiguous integer DEFAULT 0 NOT NULL, -- Open events and deliveries whose workflow completed: Postgres lost their end, and their message may have been sent.
     CONSTRAINT sweep_pkey PRIMARY KEY (id)
 );
 

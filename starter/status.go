@@ -69,6 +69,7 @@ func (a *app) status(ctx context.Context, since terminal.Age, source string) err
 		}
 	}
 	warnOfSources(a, view.Sources)
+	warnOfAmbiguous(a, view.LastSweep)
 	addPollers(ctx, a, &view.sourcesView, sources)
 	if source == "" {
 		return a.Print(view, func(w io.Writer) { printStatus(w, view) })
@@ -144,6 +145,10 @@ func printSweep(w io.Writer, b explain.Backlog) {
 		terminal.Row(w, "incomplete events", b.Incomplete)
 	}
 	last := b.LastSweep
+	if last != nil && last.Ambiguous > 0 {
+		terminal.Row(w, "perhaps sent", fmt.Sprintf("%s open rows whose workflow completed, see `starter restore --dry-run`",
+			terminal.Grouped(last.Ambiguous)))
+	}
 	if last == nil {
 		terminal.Row(w, "last sweep", "none yet")
 		return
@@ -166,6 +171,14 @@ func warnOfSources(a *app, states []operate.SourceState) {
 			a.Note("warning: cannot read the table of %s: %s; `starter source check %s` checks only this source", state.Name, state.Problem,
 				state.Name)
 		}
+	}
+}
+
+// warnOfAmbiguous warns if the last sweep found rows that lost their end.
+func warnOfAmbiguous(a *app, last *notification.Sweep) {
+	if last != nil && last.Ambiguous > 0 {
+		a.Note("warning: Postgres has lost the end of %d rows, perhaps in a failover: their messages may have been sent; "+
+			"docs/disaster.md has the next steps, `starter restore --dry-run` names them", last.Ambiguous)
 	}
 }
 

@@ -199,7 +199,7 @@ func (p *process) watched(sources map[string]wiredSource) watched {
 	w := watched{
 		sources: sources, broker: p.broker.Ready, queues: p.broker.Depths, followUps: escalation.On(p.events).FollowUpState, senders: p.senders,
 	}
-	w.draining, w.lost = p.draining.read, p.losses.count
+	w.draining, w.lost, w.sweep = p.draining.read, p.losses.count, event.On(p.events).LastSweep
 	if p.topics != nil {
 		w.topics = p.topics.Ready
 	}

@@ -37,6 +37,7 @@ type watched struct {
 	followUps func(context.Context) (notification.FollowUpState, error)
 	draining  func(context.Context) (int64, error) // open workflows of old generations
 	lost      func(context.Context) (int64, error) // pollers that Temporal has lost
+	sweep     func(context.Context) (notification.Sweep, error)
 	senders   map[notification.Channel]activities.Sender
 }
 
@@ -121,6 +122,8 @@ func (w watched) register(meter metric.Meter) error {
 	draining := gauge("herald_draining_workflows",
 		"Open workflows whose last task ran on a worker of an old generation, which gets no more tasks.")
 	lost := gauge("herald_pollers_lost", "Outbox pollers that operators want to run, and that Temporal does not know.")
+	ambiguous := gauge("herald_ambiguous_rows",
+		"Open events and deliveries whose workflow completed, by the last sweep: Postgres has lost their end.")
 	_, err = meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
 		if depths, err := within(ctx, w.queues); err == nil {
@@ -141,6 +144,9 @@ func (w watched) register(meter metric.Meter) error {
 		}
 		if pollers, err := within(ctx, w.lost); err == nil {
 			observer.ObserveFloat64(lost, float64(pollers))
+		}
+		if last, err := within(ctx, w.sweep); err == nil {
+			observer.ObserveFloat64(ambiguous, float64(last.Ambiguous))
 		}
 		w.observeProviders(observer, providers, calls)
 		for name, source := range w.sources {

@@ -41,7 +41,7 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 	brokerUp, brokerDown := []string{"herald_broker_up 1"}, []string{"herald_broker_up 0"}
 	kafkaUp, kafkaDown := []string{"herald_kafka_up 1"}, []string{"herald_kafka_up 0"}
 	outbox := []string{
-		"herald_database_up 1", "herald_follow_ups_oldest_pending_seconds 30", "herald_follow_ups_pending 2", "herald_outbox_failed 1",
+		"herald_ambiguous_rows 4", "herald_database_up 1", "herald_follow_ups_oldest_pending_seconds 30", "herald_follow_ups_pending 2", "herald_outbox_failed 1",
 		"herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7", "herald_source_topics_resting 0",
 	}
 	databaseDown := []string{"herald_database_up 0"}
@@ -93,6 +93,9 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 				return 2, tt.temporal
 			},
 			lost: func(context.Context) (int64, error) { return 1, tt.temporal },
+			sweep: func(context.Context) (notification.Sweep, error) {
+				return notification.Sweep{Ambiguous: 4}, tt.database
+			},
 			topics: func(ctx context.Context) error {
 				if _, bounded := ctx.Deadline(); !bounded {
 					return errors.New("the call has no deadline")
@@ -118,6 +121,7 @@ func TestMetricsHaveTheActivitiesLabels(t *testing.T) {
 		},
 		draining: func(context.Context) (int64, error) { return 0, nil },
 		lost:     func(context.Context) (int64, error) { return 0, nil },
+		sweep:    func(context.Context) (notification.Sweep, error) { return notification.Sweep{}, nil },
 	})
 	require.NoError(t, err)
 	for _, activity := range []string{"Send", "GiveUp"} {

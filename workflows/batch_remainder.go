@@ -59,7 +59,7 @@ func (b batchRest) deliverLeft(ctx workflow.Context) (count int, err error) {
 		count++
 		look.After, part.IDs = next.Last, next.IDRange
 		options := restOptions(b.in.event(), b.in, count)
-		page := PageInput{Part: part, EventType: b.in.EventType, Aggregate: b.in.Aggregate, Pending: true}
+		page := PageInput{Part: part, EventType: b.in.EventType, Aggregate: b.in.Aggregate, Again: b.in.Again, Pending: true}
 		if err := b.pages.run(ctx, options.WorkflowID, func(ctx workflow.Context) { runPage(ctx, options, page) }); err != nil {
 			return count, err
 		}

@@ -21,6 +21,7 @@ type BatchInput struct {
 	Number    int                       // the n of [BatchID]
 	Priority  notification.Priority     // the priority of most deliveries
 	Policy    activities.DeliveryPolicy // of the channel
+	Again     bool                      `json:",omitempty"` // as in [NotifyInput]
 }
 
 // BatchResult is the result of [DeliverBatch].
@@ -60,7 +61,7 @@ func (in BatchInput) part() notification.Part {
 }
 
 func (in BatchInput) event() batchEvent {
-	return batchEvent{in.EventID, in.EventType, in.Aggregate}
+	return batchEvent{in.EventID, in.EventType, in.Aggregate, in.Again}
 }
 
 // sentBatch holds the sums of a batch's executions.

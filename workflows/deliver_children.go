@@ -15,6 +15,7 @@ import (
 type batchEvent struct {
 	id, eventType string
 	aggregate     notification.Entity
+	again         bool // as in [NotifyInput]
 }
 
 // deliverAsChildren starts one child per delivery, and waits for all. Each channel has a separate limit,
@@ -98,6 +99,9 @@ func batchDetails(batch activities.DeliveryBatch) string {
 func deliveryOptions(event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) workflow.ChildWorkflowOptions {
 	options := recipientOptions(event, d, d.DeliveryID, "")
 	options.TaskQueue, options.Priority = policy.TaskQueue, Priority(d.Priority, event.aggregate)
+	if event.again {
+		options.WorkflowIDReusePolicy = allowDuplicate
+	}
 	return options
 }
 

@@ -101,7 +101,7 @@ func deliverFollower(ctx workflow.Context, in EscalateInput, found activities.Es
 		return ctx.Err()
 	}
 	workflow.SetCurrentDetails(ctx, "the first delivery did not reach its recipient in time; waiting for "+found.Delivery.DeliveryID)
-	deliverOne(ctx, batchEvent{in.EventID, in.EventType, in.Aggregate}, *found.Delivery, found.Policy)
+	deliverOne(ctx, batchEvent{id: in.EventID, eventType: in.EventType, aggregate: in.Aggregate}, *found.Delivery, found.Policy)
 	return ctx.Err()
 }
 

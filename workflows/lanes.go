@@ -38,7 +38,7 @@ func (l *lanes) start(ctx workflow.Context, event batchEvent, lane notification.
 		err := runPart(ctx, options, NotifyChannelType, part, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 			in := ChannelInput{
 				EventID: event.id, EventType: event.eventType, Aggregate: event.aggregate, Lane: lane, Bulk: l.bulk && !lane.Waiting,
-				Planned: l.planned,
+				Again: event.again, Planned: l.planned,
 			}
 			child := workflow.ExecuteChildWorkflow(ctx, NotifyChannel, in)
 			if !in.Planned {

@@ -103,12 +103,17 @@ func DigestID(prefix string, place notification.DigestPlace) string {
 // workflow IDs.
 func SweepID(prefix string) string { return prefix + "-sweep" }
 
-// RestoreID is the workflow ID of [Restore]. A dry run has another one, so it joins no restore.
-func RestoreID(prefix string, dryRun bool) string {
-	if dryRun {
+// RestoreID is the workflow ID of [Restore]. A dry run and each order about ambiguous rows have another
+// one, so they join no restore without it.
+func RestoreID(prefix string, in RestoreInput) string {
+	switch {
+	case in.DryRun:
 		return prefix + "-restore-dry-run"
+	case in.Resend != "":
+		return prefix + "-restore-resend-" + strings.ToLower(string(in.Resend))
+	default:
+		return prefix + "-restore"
 	}
-	return prefix + "-restore"
 }
 
 // RepublishID is the workflow ID of [RepublishEvents].

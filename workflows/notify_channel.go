@@ -8,7 +8,7 @@ import (
 	"herald/internal/notification"
 )
 
-// ChannelInput is the input of [NotifyChannel]. The event sets the first six fields. A long
+// ChannelInput is the input of [NotifyChannel]. The event sets the first seven fields. A long
 // lane hands the other fields to its next run.
 type ChannelInput struct {
 	EventID   string
@@ -16,6 +16,7 @@ type ChannelInput struct {
 	Aggregate notification.Entity
 	Lane      notification.Lane
 	Bulk      bool  `json:",omitempty"` // the lane's deliveries go in batches
+	Again     bool  `json:",omitempty"` // as in [NotifyInput]
 	Planned   bool  `json:",omitempty"` // all recipients are planned
 	After     int64 `json:",omitempty"` // rows up to this notification.id have a workflow
 	Parts     int   `json:",omitempty"` // the number of pages or batches so far
@@ -23,7 +24,7 @@ type ChannelInput struct {
 
 // event returns the lane's event.
 func (in ChannelInput) event() batchEvent {
-	return batchEvent{in.EventID, in.EventType, in.Aggregate}
+	return batchEvent{in.EventID, in.EventType, in.Aggregate, in.Again}
 }
 
 // allPlanned is the signal by which an event tells its lanes that no more rows

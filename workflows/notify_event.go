@@ -17,6 +17,7 @@ type NotifyInput struct {
 	Source  string // the outbox of the event
 	Publish bool   // publish the event's message to RabbitMQ
 	Cancels string `json:",omitempty"` // the event that this event cancels; empty: none
+	Again   bool   `json:",omitempty"` // send open deliveries whose workflow completed, too: Postgres lost their end
 }
 
 // NotifyResult is the result of [NotifyEvent].
@@ -195,7 +196,7 @@ func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result Notify
 			result.Problem = planned.Problem
 		}
 		lanes.bulk = lanes.bulk || planned.Bulk
-		event := batchEvent{notify.EventID, planned.EventType, planned.Aggregate}
+		event := batchEvent{notify.EventID, planned.EventType, planned.Aggregate, notify.Again}
 		if len(planned.Batch.Deliveries) > 0 {
 			return result, deliverAsChildren(ctx, event, planned.Batch)
 		}

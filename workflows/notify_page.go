@@ -15,6 +15,7 @@ type PageInput struct {
 	notification.Part
 	EventType string
 	Aggregate notification.Entity
+	Again     bool `json:",omitempty"` // as in [NotifyInput]
 	Pending   bool `json:",omitempty"` // only PENDING deliveries; otherwise also FAILED ones
 }
 
@@ -30,7 +31,7 @@ func NotifyPage(ctx workflow.Context, in PageInput) error {
 }
 
 func deliverPage(ctx workflow.Context, in PageInput) error {
-	event := batchEvent{in.EventID, in.EventType, in.Aggregate}
+	event := batchEvent{in.EventID, in.EventType, in.Aggregate, in.Again}
 	open := newLimiter(ctx, openDeliveries)
 	releaseWaiting(ctx, open)
 	err := eachListed(ctx, activities.ListInput{Part: in.Part, Pending: in.Pending},

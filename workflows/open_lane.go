@@ -121,7 +121,7 @@ func (l *openLane) startPage(ctx workflow.Context, ids notification.IDRange) err
 	l.in.Parts++
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d pages of deliveries begun; each is a child workflow", l.in.Parts))
 	options := pageOptions(l.in.event(), l.in.Lane, l.in.Parts)
-	page := PageInput{Part: l.part(ids), EventType: l.in.EventType, Aggregate: l.in.Aggregate}
+	page := PageInput{Part: l.part(ids), EventType: l.in.EventType, Aggregate: l.in.Aggregate, Again: l.in.Again}
 	return l.open.run(ctx, options.WorkflowID, func(ctx workflow.Context) { runPage(ctx, options, page) })
 }
 
@@ -131,6 +131,7 @@ func (l *openLane) startBatch(ctx workflow.Context, next activities.NextResult) 
 	batch := BatchInput{
 		EventID: l.in.EventID, EventType: l.in.EventType, Aggregate: l.in.Aggregate, Channel: l.in.Lane.Channel,
 		IDs: next.IDRange, Number: l.in.Parts, Priority: next.Priority, Policy: *next.Policy,
+		Again: l.in.Again,
 	}
 	options := batchOptions(l.in.event(), batch)
 	return l.open.run(ctx, options.WorkflowID, func(ctx workflow.Context) {

@@ -14,6 +14,8 @@ import (
 type RestoreInput struct {
 	Rate   int  // questions to Temporal a second
 	DryRun bool // only count what does not run
+
+	Resend notification.Resend `json:",omitempty"` // what to do with rows that may have been sent
 }
 
 // RestoreResult is the result of [Restore].
@@ -38,7 +40,7 @@ func operatorOptions(summary string) workflow.ActivityOptions {
 // Restore starts all workflows that should run by the tables, and then checks that they run. An
 // operator starts it after Temporal has lost workflows.
 func Restore(ctx workflow.Context, in RestoreInput) (result RestoreResult, err error) {
-	restore, check := activities.RestoreInput{Rate: in.Rate}, activities.RestoreInput{Rate: in.Rate, Check: true}
+	restore, check := activities.RestoreInput{Rate: in.Rate, Resend: in.Resend}, activities.RestoreInput{Rate: in.Rate, Check: true}
 	if !in.DryRun {
 		if result.Restored, err = execute[notification.Restored](ctx, restoreOptions, acts.Restore, restore); err != nil {
 			return result, err

@@ -49,7 +49,9 @@ const selectStuckEvents = `
 		       coalesce(o.source, '') AS source,
 		       ` + pendingFacts + `,
 		       e.restarts,
-		       o.event_id IS NULL AS purged
+		       o.event_id IS NULL AS purged,
+		       -- The poller writes both times in one transaction; planning anew changes only the first.
+		       CASE WHEN e.created_at > o.published_at THEN e.created_at END AS reopened_at
 		FROM   processed_event e
 		LEFT JOIN event_outbox o USING (event_id)`
 
@@ -72,7 +74,7 @@ func (s Store) StuckEvents(
 	if next, err = scanEnd(ctx, s.DB, "event_id", "processed_event WHERE status = 'PROCESSING'", after); err != nil {
 		return nil, "", err
 	}
-	events, err = db.Collect(ctx, s.Pool, "read stuck events", pgx.RowToStructByNameLax[notification.StuckEvent], query,
+	events, err = db.Collect(ctx, s.Pool, "read stuck events", db.ByName[notification.StuckEvent](), query,
 		scanArgs(scan, after, next))
 	if len(events) == scan.Limit {
 		next = events[scan.Limit-1].ID
@@ -92,6 +94,7 @@ func (s Store) StuckDeliveries(
 		       coalesce(o.aggregate_type, '') AS aggregate_type,
 		       coalesce(o.aggregate_id, '') AS aggregate_id,
 		       r.delivery_id IS NOT NULL AS retried,
+		       r.retried_at AS reopened_at,
 		       r.delivery_id IS NOT NULL AND n.strategy <> 'DELAYED' AS ordered, -- else it waits for its own time again, and the rules apply
 		       coalesce(r.again, false) AS again,
 		       coalesce(r.attempts_before, 0) AS attempts_before
@@ -183,8 +186,8 @@ func (s Store) EndStuckEvent(ctx context.Context, eventID string, outcome notifi
 // removes the outcome INCOMPLETE from events whose deliveries have all ended.
 func (s Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error {
 	const insert = `
-		INSERT INTO sweep (looked, started_again, closed, failed, after_event, after_notification, after_waiting_event)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`
+		INSERT INTO sweep (looked, started_again, closed, failed, ambiguous, after_event, after_notification, after_waiting_event)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	const forget = `
 		DELETE FROM sweep
 		WHERE  id <= (SELECT id FROM sweep ORDER BY id DESC OFFSET 100 LIMIT 1)`
@@ -199,8 +202,8 @@ func (s Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error 
 			LIMIT  1000)`
 
 	batch := &pgx.Batch{}
-	batch.Queue(insert, sweep.Looked, sweep.StartedAgain, sweep.Closed, sweep.Failed, sweep.AfterEvent, sweep.AfterNotification,
-		sweep.AfterWaitingEvent)
+	batch.Queue(insert, sweep.Looked, sweep.StartedAgain, sweep.Closed, sweep.Failed, sweep.Ambiguous, sweep.AfterEvent,
+		sweep.AfterNotification, sweep.AfterWaitingEvent)
 	batch.Queue(forget)
 	batch.Queue(complete)
 	err := s.Pool.SendBatch(ctx, batch).Close()
@@ -210,7 +213,7 @@ func (s Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error 
 // LastSweep reads the result of the last sweep. The zero value: there was none.
 func (s Store) LastSweep(ctx context.Context) (notification.Sweep, error) {
 	const query = `
-		SELECT at, looked, started_again, closed, failed, after_event, after_notification, after_waiting_event
+		SELECT at, looked, started_again, closed, failed, ambiguous, after_event, after_notification, after_waiting_event
 		FROM   sweep
 		ORDER BY id DESC
 		LIMIT  1`

@@ -81,11 +81,11 @@ func (l *Launcher) retryOptions(in RetryInput, summary string) client.StartWorkf
 	}
 }
 
-// DeliveryWorkflow returns the state of a delivery's workflow.
+// DeliveryWorkflow describes the last run of a delivery's workflow.
 func (l *Launcher) DeliveryWorkflow(
 	ctx context.Context, deliveryID string, channel notification.Channel,
-) (activities.WorkflowState, error) {
-	return l.state(ctx, deliveryID, workflows.DeliverNotificationType, workflows.ChannelQueue(l.Prefix, channel))
+) (activities.Execution, error) {
+	return l.execution(ctx, deliveryID, workflows.DeliverNotificationType, workflows.ChannelQueue(l.Prefix, channel))
 }
 
 // JoinDigest signals a delivery to the digest of its key, and starts the digest if it does not run.
@@ -140,6 +140,21 @@ func BatchOf(ctx context.Context, temporal client.Client, eventID string, channe
 		}
 	}
 	return Batch{}, nil
+}
+
+// Batch describes the n-th batch of an event's deliveries over a channel.
+func (l *Launcher) Batch(
+	ctx context.Context, eventID string, channel notification.Channel, n int,
+) (batch activities.BatchExecution, err error) {
+	id := workflows.BatchID(eventID, channel, n)
+	found, err := l.execution(ctx, id, workflows.DeliverBatchType, workflows.EventsQueue(l.Prefix))
+	batch.State = found.State
+	if err != nil || found.State != activities.WorkflowCompleted {
+		return batch, err
+	}
+	in, err := batchInput(ctx, l.Client, id, found.RunID)
+	batch.IDs = in.IDs
+	return batch, err
 }
 
 // batchInput reads the input of a batch from its history.

@@ -7,9 +7,12 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/mocks"
 	"go.temporal.io/sdk/temporal"
 
@@ -139,5 +142,41 @@ func TestJoinDigest(t *testing.T) {
 
 		require.ErrorIs(t, err, answer)
 		require.Equal(t, answer == nil, got == id)
+	}
+}
+
+// Batch reads the range of a batch that completed. Another workflow that has the id is no batch.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+
+	ids := notification.IDRange{First: 7, Last: 9}
+	tests := map[string]struct {
+		workflowType string
+		status       enums.WorkflowExecutionStatus
+		want         activities.BatchExecution
+	}{
+		"completed": {"DeliverBatch", enums.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+			activities.BatchExecution{State: activities.WorkflowCompleted, IDs: ids}},
+		"running":          {"DeliverBatch", enums.WORKFLOW_EXECUTION_STATUS_RUNNING, activities.BatchExecution{State: activities.WorkflowRunning}},
+		"another workflow": {"Other", enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, activities.BatchExecution{}},
+	}
+	for name, tt := range tests {
+		server, launcher := withServer(t)
+		found := described(tt.workflowType, "herald-events")
+		found.RawResponse.WorkflowExecutionInfo.Status = tt.status
+		found.RawResponse.WorkflowExecutionInfo.Execution = &commonpb.WorkflowExecution{WorkflowId: "evt-1-batch-EMAIL-2", RunId: "run-1"}
+		input, err := converter.GetDefaultDataConverter().ToPayloads(workflows.BatchInput{EventID: "evt-1", IDs: ids})
+		require.NoError(t, err)
+		started := &history.HistoryEvent{Attributes: &history.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+			WorkflowExecutionStartedEventAttributes: &history.WorkflowExecutionStartedEventAttributes{Input: input},
+		}}
+		server.On("DescribeWorkflow", mock.Anything, "evt-1-batch-EMAIL-2", "").Return(found, nil)
+		server.On("GetWorkflowHistory", mock.Anything, "evt-1-batch-EMAIL-2", "run-1", false,
+			allEvents).Return(&events{left: []*history.HistoryEvent{started}}).Maybe()
+
+		got, err := launcher.Batch(t.Context(), "evt-1", notification.Email, 2)
+
+		require.NoError(t, err, name)
+		require.Equal(t, tt.want, got, name)
 	}
 }

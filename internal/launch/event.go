@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -45,7 +47,8 @@ func (l *Launcher) startEvent(
 	if err := l.CheckSource(event.Source); err != nil {
 		return err
 	}
-	in := workflows.NotifyInput{EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Cancels: event.Cancels}
+	in := workflows.NotifyInput{EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Cancels: event.Cancels,
+		Again: event.Again}
 	options := client.StartWorkflowOptions{
 		ID:                                       event.ID,
 		TaskQueue:                                workflows.EventsQueue(l.Prefix),
@@ -65,8 +68,8 @@ func (l *Launcher) startEvent(
 // CancelEvent asks the workflow of an event to end, if it runs and belongs to this installation. It
 // ignores any other workflow that has the id.
 func (l *Launcher) CancelEvent(ctx context.Context, eventID, reason string) error {
-	state, err := l.EventWorkflow(ctx, eventID)
-	if err != nil || state != activities.WorkflowRunning {
+	found, err := l.EventWorkflow(ctx, eventID)
+	if err != nil || found.State != activities.WorkflowRunning {
 		return err
 	}
 	return l.Cancel(ctx, eventID, reason)
@@ -79,9 +82,45 @@ func (l *Launcher) Cancel(ctx context.Context, workflowID, reason string) error 
 	return unlessGone(err, "cancel "+workflowID)
 }
 
-// EventWorkflow returns the state of an event's workflow.
-func (l *Launcher) EventWorkflow(ctx context.Context, eventID string) (activities.WorkflowState, error) {
-	return l.state(ctx, eventID, workflows.NotifyEventType, workflows.EventsQueue(l.Prefix))
+// EventWorkflow describes the last run of an event's workflow.
+func (l *Launcher) EventWorkflow(ctx context.Context, eventID string) (activities.Execution, error) {
+	return l.execution(ctx, eventID, workflows.NotifyEventType, workflows.EventsQueue(l.Prefix))
+}
+
+// listTimeout limits the read of one page of workflows.
+const listTimeout = 10 * time.Second
+
+// EachStartedEvent calls see with the ids of events whose workflow started since a time, page by page. It
+// reads Temporal's visibility store, which lags a little. An event that ran several times may come
+// several times.
+func (l *Launcher) EachStartedEvent(ctx context.Context, since time.Time, see func(ids []string) error) error {
+	list := &workflowservice.ListWorkflowExecutionsRequest{PageSize: 500, Query: fmt.Sprintf(
+		"WorkflowType = '%s' AND TaskQueue = '%s' AND StartTime >= '%s'",
+		workflows.NotifyEventType, workflows.EventsQueue(l.Prefix), since.UTC().Format(time.RFC3339))}
+	for {
+		page, err := l.listPage(ctx, list)
+		if err != nil {
+			return fmt.Errorf("list the workflows of events: %w", err)
+		}
+		var ids []string
+		for _, execution := range page.GetExecutions() {
+			ids = append(ids, execution.GetExecution().GetWorkflowId())
+		}
+		if err := see(ids); err != nil {
+			return err
+		}
+		if list.NextPageToken = page.GetNextPageToken(); len(list.NextPageToken) == 0 {
+			return nil
+		}
+	}
+}
+
+func (l *Launcher) listPage(
+	ctx context.Context, list *workflowservice.ListWorkflowExecutionsRequest,
+) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	return l.Client.ListWorkflow(ctx, list)
 }
 
 // CheckSource returns the reason why this process cannot start events of a source.

@@ -28,6 +28,9 @@ func (l *Launcher) Execution(ctx context.Context, workflowID string) (activities
 		RunID:     info.GetExecution().GetRunId(),
 		State:     stateOf(info.GetStatus()),
 	}
+	if closed := info.GetCloseTime(); closed != nil {
+		found.ClosedAt = closed.AsTime()
+	}
 	if found.State == activities.WorkflowTerminated {
 		found.State, err = l.terminated(ctx, workflowID, found.RunID)
 	}
@@ -78,14 +81,14 @@ func stateOf(status enums.WorkflowExecutionStatus) activities.WorkflowState {
 	}
 }
 
-// state returns the state of a workflow of this type and task queue. If another workflow has the
-// id, the state is WorkflowUnknown.
-func (l *Launcher) state(ctx context.Context, id, workflowType, queue string) (activities.WorkflowState, error) {
+// execution describes the last run of a workflow of this type and task queue. If another workflow has the
+// id, the result is the zero value.
+func (l *Launcher) execution(ctx context.Context, id, workflowType, queue string) (activities.Execution, error) {
 	found, err := l.Execution(ctx, id)
 	if err != nil || found.Type != workflowType || found.TaskQueue != queue {
-		return activities.WorkflowUnknown, err
+		return activities.Execution{}, err
 	}
-	return found.State, nil
+	return found, nil
 }
 
 // terminated returns the state of a terminated run. A rollback may terminate a run before a worker

@@ -70,7 +70,8 @@ func stateOf(t *testing.T, found *client.WorkflowExecutionDescription, answer er
 	server.On("DescribeWorkflow", mock.Anything, "evt-1-staff10-EMAIL", "").Return(found, answer).Once()
 	server.On("GetWorkflowHistory", mock.Anything, "evt-1-staff10-EMAIL", "", false,
 		closeEvent).Return(&events{left: []*history.HistoryEvent{terminatedBecause("no")}}).Maybe()
-	return launcher.DeliveryWorkflow(t.Context(), "evt-1-staff10-EMAIL", notification.Email)
+	execution, err := launcher.DeliveryWorkflow(t.Context(), "evt-1-staff10-EMAIL", notification.Email)
+	return execution.State, err
 }
 
 // Terminated reads one run of a workflow, even if a newer run exists.
@@ -222,10 +223,10 @@ func TestStateOfATerminatedWorkflow(t *testing.T) {
 		server.On("GetWorkflowHistory", mock.Anything, "evt-1", "run-1", false, closeEvent).Return(&tt.end)
 		server.On("GetWorkflowHistory", mock.Anything, "evt-1", "run-1", false, allEvents).Return(&tt.history).Maybe()
 
-		state, err := launcher.EventWorkflow(t.Context(), "evt-1")
+		event, err := launcher.EventWorkflow(t.Context(), "evt-1")
 
 		require.Equal(t, tt.fails, err != nil)
-		require.Equal(t, tt.want, state)
+		require.Equal(t, tt.want, event.State)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // StartRestore starts [workflows.Restore], or joins a restore that runs.
 func (l *Launcher) StartRestore(ctx context.Context, in workflows.RestoreInput) (client.WorkflowRun, error) {
-	id := workflows.RestoreID(l.Prefix, in.DryRun)
+	id := workflows.RestoreID(l.Prefix, in)
 	return startOrder(ctx, l, id, "starts what the tables have and Temporal lacks", workflows.Restore, in)
 }
 

@@ -18,6 +18,7 @@ type PendingEvent struct {
 	Claims        int    // number of claims, including this one
 	Processed     bool   // processed_event has it: do not start it again
 	Published     bool   // RabbitMQ has its message
+	Again         bool   // its deliveries are sent again although their workflows completed, if their rows are open
 }
 
 // ClaimOutcome is the result for one claimed event.
@@ -48,8 +49,9 @@ type OutboxState struct {
 // StuckEvent is an event that has been PROCESSING for a long time.
 type StuckEvent struct {
 	PendingEvent
-	Restarts int  // number of restarts by the sweep
-	Purged   bool // its row in event_outbox is gone, so it cannot be planned
+	Restarts   int       // number of restarts by the sweep
+	Purged     bool      // its row in event_outbox is gone, so it cannot be planned
+	ReopenedAt time.Time // when an operator had it planned anew; zero: never
 }
 
 // StuckDelivery is a delivery that has been PENDING for a long time.
@@ -61,9 +63,10 @@ type StuckDelivery struct {
 	Aggregate Entity // zero: the event's row was purged
 	Restarts  int    // number of restarts by the sweep
 
-	Retried        bool // an operator retried it: no event's workflow sends it
-	Ordered, Again bool // as the operator's retry
-	AttemptsBefore int  // before that retry
+	Retried        bool      // an operator retried it: no event's workflow sends it
+	ReopenedAt     time.Time // when the last retry began; zero: none
+	Ordered, Again bool      // as the operator's retry
+	AttemptsBefore int       // before that retry
 }
 
 // StuckScan selects rows that should have a workflow.
@@ -80,6 +83,9 @@ type Sweep struct {
 	StartedAgain int       `json:"started_again"`
 	Closed       int       `json:"closed"` // CANCELLED, because an operator ended the workflow
 	Failed       int       `json:"failed"` // restarted up to the limit without success
+	// Ambiguous counts open events and deliveries whose workflow completed: Postgres has lost their end, and
+	// their message may have been sent.
+	Ambiguous int `json:"ambiguous,omitempty"`
 
 	AfterEvent        string `json:"after_event,omitempty"`        // where the next sweep continues; empty: at the beginning
 	AfterNotification int64  `json:"after_notification,omitempty"` // 0: at the beginning
@@ -98,12 +104,36 @@ type Restored struct {
 	MissingDeliveries int      `json:"missing_deliveries"`    // likewise
 	MissingIDs        []string `json:"missing_ids,omitempty"` // the first of both
 
+	AmbiguousIDs []string `json:"ambiguous_ids,omitempty"` // the first ambiguous rows
+	Resent       int      `json:"resent,omitempty"`        // ambiguous rows whose workflow was started again
+	Dropped      int      `json:"dropped,omitempty"`       // ambiguous rows that were ended, and not sent again
+
 	Pass  int       `json:"pass,omitempty"` // passes over the tables that have ended
 	Began time.Time `json:"began,omitzero"`
 }
 
-// maxMissingIDs limits the ids in [Restored].
+// Resend is an operator's order about ambiguous rows.
+type Resend string
+
+// The orders about ambiguous rows. Without one they stay as they are.
+const (
+	ResendAmbiguous Resend = "AMBIGUOUS" // send them again: some people get a message twice
+	ResendNone      Resend = "NONE"      // end them
+)
+
+// Resends returns every [Resend].
+func Resends() []Resend { return []Resend{ResendAmbiguous, ResendNone} }
+
+// maxMissingIDs limits the ids of each kind in [Restored].
 const maxMissingIDs = 20
+
+// AddAmbiguous counts an ambiguous row, and adds its id if there is room for it.
+func (r *Restored) AddAmbiguous(id string) {
+	r.Ambiguous++
+	if len(r.AmbiguousIDs) < maxMissingIDs {
+		r.AmbiguousIDs = append(r.AmbiguousIDs, id)
+	}
+}
 
 // AddMissing adds the id of a row whose workflow does not run, if there is room for it.
 func (r *Restored) AddMissing(id string) {

@@ -29,6 +29,7 @@ const (
 	TerminatedInTemporal EndReason = "terminated"            // the workflow of its page, batch or lane
 	EventWithdrawn       EndReason = "event cancelled"       // before the start of its workflow
 	EventHasFailed       EndReason = "event failed"          // it could not be planned
+	EndLost              EndReason = "perhaps sent"          // Postgres lost the end, and an operator chose not to send again
 )
 
 // RollbackReason is the reason with which an operator terminates workflows that older workers cannot

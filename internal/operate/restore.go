@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -20,6 +21,16 @@ import (
 type Restoring struct {
 	Rate   int // questions to Temporal a second
 	DryRun bool
+	Resend notification.Resend // what to do with ambiguous rows; empty: nothing
+}
+
+// flags returns the order as an operator types it.
+func (r Restoring) flags() string {
+	flags := fmt.Sprintf("--rate %d", r.Rate)
+	if r.Resend != "" {
+		flags += " --resend " + strings.ToLower(string(r.Resend))
+	}
+	return flags
 }
 
 // RestoreRate is the usual rate of a [Restoring].
@@ -33,9 +44,9 @@ type RestoreOutcome struct {
 	workflows.RestoreResult
 }
 
-// IsWhole reports whether all that the tables want to run runs.
+// IsWhole reports whether all that the tables want to run runs. Ambiguous rows wait for an operator.
 func (r RestoreOutcome) IsWhole() bool {
-	return r.Left.MissingEvents+r.Left.MissingDeliveries == 0 && (!r.DryRun || len(r.Lost) == 0)
+	return r.Left.MissingEvents+r.Left.MissingDeliveries+r.Left.Ambiguous == 0 && (!r.DryRun || len(r.Lost) == 0)
 }
 
 // Restore makes a Temporal that has lost Herald's workflows, or all of its data, run what the tables say:
@@ -43,8 +54,9 @@ func (r RestoreOutcome) IsWhole() bool {
 // the last part. If ctx ends meanwhile, the worker continues, and the next call joins it. say gets the progress.
 func (o *Operator) Restore(ctx context.Context, in Restoring, say func(notification.Restored)) (outcome RestoreOutcome, err error) {
 	outcome.DryRun = in.DryRun
+	order := workflows.RestoreInput{Rate: in.Rate, DryRun: in.DryRun, Resend: in.Resend}
 	if !in.DryRun {
-		if err := o.Record(ctx, fmt.Sprintf("--rate %d", in.Rate), workflows.RestoreID(o.Launcher.Prefix, false)); err != nil {
+		if err := o.Record(ctx, in.flags(), workflows.RestoreID(o.Launcher.Prefix, order)); err != nil {
 			return outcome, err
 		}
 	}
@@ -66,7 +78,7 @@ func (o *Operator) Restore(ctx context.Context, in Restoring, say func(notificat
 			return outcome, err
 		}
 	}
-	run, err := o.Launcher.StartRestore(ctx, workflows.RestoreInput{Rate: in.Rate, DryRun: in.DryRun})
+	run, err := o.Launcher.StartRestore(ctx, order)
 	if err != nil {
 		return outcome, err
 	}

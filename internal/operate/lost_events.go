@@ -1,0 +1,33 @@
+package operate
+
+import (
+	"context"
+	"time"
+
+	"herald/internal/event"
+)
+
+// LostEvents is what Temporal has started and event_outbox lacks: Postgres lost the events, with the rows
+// of the producers' transactions. A row that was purged is missing, too.
+type LostEvents struct {
+	Since  time.Time `json:"since"`
+	Looked int       `json:"looked"` // workflows of events that started since
+	Lost   int       `json:"lost"`
+	IDs    []string  `json:"ids"` // the first of them
+}
+
+// maxLostIDs limits the ids in [LostEvents].
+const maxLostIDs = 20
+
+// LostEvents compares the workflows of events that started since a time with event_outbox, page by page.
+func (o *Operator) LostEvents(ctx context.Context, since time.Time) (LostEvents, error) {
+	found := LostEvents{Since: since.UTC(), IDs: []string{}}
+	err := o.Launcher.EachStartedEvent(ctx, since, func(ids []string) error {
+		unknown, err := event.On(o.DB).Unknown(ctx, ids)
+		found.Looked += len(ids)
+		found.Lost += len(unknown)
+		found.IDs = append(found.IDs, unknown[:min(len(unknown), maxLostIDs-len(found.IDs))]...)
+		return err
+	})
+	return found, err
+}
