@@ -92,7 +92,8 @@ func (s *sweepRun) isAmbiguous(ctx context.Context, delivery notification.StuckD
 		return own.endedAfter(delivery.ReopenedAt), nil
 	}
 	batches, err := s.completedBatches(ctx, delivery)
-	return slices.ContainsFunc(batches, func(ids notification.IDRange) bool { return ids.First <= delivery.ID && delivery.ID <= ids.Last }), err
+	has := func(ids notification.IDRange) bool { return ids.First <= delivery.ID && delivery.ID <= ids.Last }
+	return slices.ContainsFunc(batches, has), err
 }
 
 // completedBatches returns the ranges of the completed batches of the delivery's event and channel. The

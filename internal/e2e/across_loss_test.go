@@ -17,8 +17,8 @@ import (
 
 // Temporal loses its database under load, later it is back from an older backup, and then it loses its
 // database again. The commands of docs/disaster.md, and at last a worker by itself, start again what was
-// open, and nothing else: no message is lost, what an operator cancelled stays cancelled, and a paused
-// poller stays paused.
+// open, and nothing else: no message is lost, what an operator cancelled stays cancelled, an event that
+// waits for an approval still waits, and a paused poller stays paused.
 func TestTemporalLosesItsDatabase(t *testing.T) {
 	t.Parallel()
 
@@ -31,6 +31,7 @@ func TestTemporalLosesItsDatabase(t *testing.T) {
 	u.cancelled = append(u.cancelled, cancelled)
 	delivery := notification.DeliveryID(cancelled, "customer", "1", notification.Push)
 	u.awaitDelivery(delivery, "PENDING")
+	promotion := u.awaitsApproval()
 	u.starter("poller", "pause", "--source", "orders")
 	data, backup := filepath.Join(stack.Dev, "temporal"), filepath.Join(t.TempDir(), "backup")
 	stack.Run(t, "down", "temporal")
@@ -52,6 +53,10 @@ func TestTemporalLosesItsDatabase(t *testing.T) {
 	u.eventually(func() bool { return w.ready() == http.StatusOK }, "the worker is not ready again")
 	require.Contains(t, u.starter("poller", "status", "--source", "orders"), "PAUSED")
 	require.NotContains(t, must(u.documentedIn("docs/disaster.md", "starter status"))(t), "may have lost its database")
+	require.Equal(t, 1, u.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'AWAITING_APPROVAL'`, promotion))
+	require.Zero(t, u.count(`SELECT count(*) FROM notification WHERE event_id = $1`, promotion))
+	u.starter("event", "approve", promotion, "--reason", "seen")
+	u.awaitDelivery(notification.DeliveryID(promotion, "customer", "1", notification.Push), "SENT")
 	u.awaitSome(20, `SELECT count(*) FROM notification WHERE event_type = 'LOAD' AND status = 'SENT'`)
 
 	stack.Run(t, "kill", "temporal")
@@ -72,4 +77,15 @@ func TestTemporalLosesItsDatabase(t *testing.T) {
 	require.LessOrEqual(t, len(u.messages())-len(u.accepted()),
 		u.count(`SELECT count(*) FROM delivery_attempt WHERE outcome IN ('LOST', 'AMBIGUOUS')`), "repeats without an interrupted attempt")
 	require.NoError(t, w.stop(), "%s", w.output)
+}
+
+// awaitsApproval writes an event that waits for an approval, and returns its id.
+func (u *upgrade) awaitsApproval() string {
+	u.t.Helper()
+	u.fill(postgrestest.Approval{EventType: "PROMOTION"}, postgrestest.Route{EventType: "PROMOTION", Channel: notification.Push})
+	id := u.name + "-promotion"
+	u.fill(postgrestest.Event{ID: id, Type: "PROMOTION", AggregateType: "CUSTOMER", AggregateID: "1"}) // whoever emits it cannot approve it
+	u.events = append(u.events, id)
+	u.awaitCount(1, `SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'AWAITING_APPROVAL'`, id)
+	return id
 }

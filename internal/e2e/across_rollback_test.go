@@ -125,22 +125,22 @@ func (u *upgrade) documented(begins string) string {
 }
 
 // documentedIn runs a command of a document, and returns its output.
-func (u *upgrade) documentedIn(document, begins string) (string, error) {
-	u.t.Helper()
-	text := string(must(os.ReadFile(filepath.Join("../..", document)))(u.t))
+func (s *system) documentedIn(document, begins string) (string, error) {
+	s.t.Helper()
+	text := string(must(os.ReadFile(filepath.Join("../..", document)))(s.t))
 	found := regexp.MustCompile(regexp.QuoteMeta(begins) + "[^`\n]*").FindString(text)
-	require.NotEmpty(u.t, found, begins)
+	require.NotEmpty(s.t, found, begins)
 	command := strings.NewReplacer(" 4 ", fmt.Sprintf(" %d ", workflows.CommandVersion),
-		"default/herald:5", fmt.Sprintf("default/%s:%d", u.name, next), "default/herald --build-id 5",
-		fmt.Sprintf("default/%s --build-id %d", u.name, next), "herald-events", workflows.EventsQueue(u.name), "herald-sweep",
-		workflows.SweepID(u.name),
+		"default/herald:5", fmt.Sprintf("default/%s:%d", s.name, next), "default/herald --build-id 5",
+		fmt.Sprintf("default/%s --build-id %d", s.name, next), "herald-events", workflows.EventsQueue(s.name), "herald-sweep",
+		workflows.SweepID(s.name),
 	).Replace(found)
-	run := exec.CommandContext(u.t.Context(), "bash", "-euc",
-		"PATH="+binaries+":$PATH:"+must(filepath.Abs("../../.dev/bin"))(u.t)+"; "+command)
-	run.Env = u.env
+	run := exec.CommandContext(s.t.Context(), "bash", "-euc",
+		"PATH="+binaries+":$PATH:"+must(filepath.Abs("../../.dev/bin"))(s.t)+"; "+command)
+	run.Env = s.env
 	run.Stdin = strings.NewReader("y\n") // Temporal's CLI asks first
 	said, err := run.CombinedOutput()
-	u.t.Logf("%s\n%s", command, said)
+	s.t.Logf("%s\n%s", command, said)
 	return string(said), err
 }
 
