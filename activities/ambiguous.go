@@ -39,7 +39,7 @@ func (s *sweepRun) ambiguousEvent(ctx context.Context, event notification.StuckE
 	case s.resend == notification.ResendNone:
 		return s.dropEvent(ctx, event.ID)
 	case s.resend != notification.ResendAmbiguous:
-		s.found.AddAmbiguous(event.ID)
+		s.countAmbiguous(event.ID)
 		return nil
 	case event.Purged:
 		return s.failEvent(ctx, event.ID, "its row in event_outbox is gone")
@@ -81,8 +81,16 @@ func (s *sweepRun) ambiguousDelivery(ctx context.Context, delivery notification.
 		}
 		return err
 	default:
-		s.found.AddAmbiguous(delivery.DeliveryID)
+		s.countAmbiguous(delivery.DeliveryID)
 		return nil
+	}
+}
+
+// countAmbiguous counts an ambiguous row that stays as it is. A restore meets the row in several scans, and
+// leaves the count to its check.
+func (s *sweepRun) countAmbiguous(id string) {
+	if s.kind != restores {
+		s.found.AddAmbiguous(id)
 	}
 }
 

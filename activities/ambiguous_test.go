@@ -57,7 +57,8 @@ func TestAmbiguousRowsAreNamed(t *testing.T) {
 	require.Equal(t, 3, get[int](t, s, "SELECT ambiguous FROM sweep"), "for starter status")
 
 	temporal.states["evt-ended-customer3-EMAIL"] = activities.WorkflowRunning
-	require.Zero(t, restore(t, s, temporal, activities.RestoreInput{}).StartedAgain)
+	done := restore(t, s, temporal, activities.RestoreInput{})
+	require.Zero(t, done.StartedAgain+done.Ambiguous)
 	left := restore(t, s, temporal, activities.RestoreInput{Check: true})
 	require.Equal(t, 3, left.Ambiguous)
 	require.Equal(t, []string{"evt-open", "evt-ended-customer1-EMAIL", "evt-ended-customer2-EMAIL"}, left.AmbiguousIDs)

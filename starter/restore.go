@@ -36,8 +36,8 @@ Postgres may have lost its last commits, in a failover to a standby that lagged 
 backup. Then some rows are open although their workflow completed: their message may have
 been sent. The command names them, and leaves them as they are. With --resend ambiguous it
 sends them again, so some people get a message twice. With --resend none it ends them.
-With --lost-since it also names events that Temporal started and event_outbox lacks: those
-that Postgres lost, and those that were purged.
+With --lost-since it also names events that Temporal started and event_outbox lacks: Postgres
+has lost them, or they were purged.
 
 Start the workers first: they do the work. You can interrupt the command at any time: the
 workers continue, and the same command shows the progress again. A second restore starts
@@ -97,13 +97,13 @@ func (v restoreView) problem() error {
 	case v.IsWhole() && (v.LostEvents == nil || v.LostEvents.Lost == 0):
 		return nil
 	case v.IsWhole():
-		return advice.With(errors.New("Postgres lacks events that Temporal started"), "let their producers write them again")
+		return advice.With(errors.New("event_outbox lacks events that Temporal started"), "let their producers write them again")
 	case v.DryRun && (left.MissingEvents+left.MissingDeliveries > 0 || len(v.Lost) > 0):
 		return advice.With(errors.New("workflows are missing in Temporal"), "run `starter restore`")
 	case left.MissingEvents+left.MissingDeliveries > 0:
 		return advice.With(errors.New("workflows are still missing in Temporal"), "see the workers' log, and run it again")
 	default:
-		return advice.With(errors.New("Postgres has lost the end of some rows: their messages may have been sent"),
+		return advice.With(errors.New("the database has lost the end of some rows: their messages may have been sent"),
 			"run `starter restore --resend none`, or `--resend ambiguous` to send them again")
 	}
 }

@@ -87,5 +87,5 @@ func (l *losses) restore(ctx context.Context) {
 		return
 	}
 	slog.Info("RESTORE=auto: restored", "started", outcome.Restored.StartedAgain, "missing_events", outcome.Left.MissingEvents,
-		"missing_deliveries", outcome.Left.MissingDeliveries)
+		"missing_deliveries", outcome.Left.MissingDeliveries, "ambiguous", outcome.Left.Ambiguous)
 }

@@ -84,7 +84,7 @@ func (u *upgrade) awaitsApproval() string {
 	u.t.Helper()
 	u.fill(postgrestest.Approval{EventType: "PROMOTION"}, postgrestest.Route{EventType: "PROMOTION", Channel: notification.Push})
 	id := u.name + "-promotion"
-	u.fill(postgrestest.Event{ID: id, Type: "PROMOTION", AggregateType: "CUSTOMER", AggregateID: "1"}) // whoever emits it cannot approve it
+	u.fill(postgrestest.Event{ID: id, Type: "PROMOTION", AggregateType: "CUSTOMER", AggregateID: "1"}) // the actor of `starter emit` could not approve it
 	u.events = append(u.events, id)
 	u.awaitCount(1, `SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'AWAITING_APPROVAL'`, id)
 	return id

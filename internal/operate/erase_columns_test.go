@@ -84,7 +84,7 @@ var columnsByTable = map[string]columnClasses{
 	"source_start":          {plain: "source seq"},
 	"source_topic":          {plain: "source topic resting_since next_attempt_at error"},
 	"poller":                {plain: "source number paused_since"},
-	"sweep":                 {plain: "id at looked started_again closed failed after_event after_notification after_waiting_event"},
+	"sweep":                 {plain: "id at looked started_again closed failed ambiguous after_event after_notification after_waiting_event"},
 	"user_type":             {plain: "user_type who audience"},
 }
 

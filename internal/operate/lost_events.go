@@ -7,8 +7,8 @@ import (
 	"herald/internal/event"
 )
 
-// LostEvents is what Temporal has started and event_outbox lacks: Postgres lost the events, with the rows
-// of the producers' transactions. A row that was purged is missing, too.
+// LostEvents counts the events that Temporal has started and event_outbox lacks: Postgres lost them, with
+// the other rows of their producers' transactions. A row that was purged is missing, too.
 type LostEvents struct {
 	Since  time.Time `json:"since"`
 	Looked int       `json:"looked"` // workflows of events that started since
