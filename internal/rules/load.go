@@ -1,0 +1,224 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Folder is a folder of rules, as its files say it.
+type Folder struct {
+	Dir    string
+	Events []EventType // by their types
+	Rows   []Row       // in the order of the files, the installation's first
+
+	files []*file
+	texts map[string]bool // the files with texts by name; true: a row has the text
+}
+
+// EventType is the file of an event type.
+type EventType struct {
+	Type  string `yaml:"-"`
+	File  string `yaml:"-"` // its path
+	Tests []Test `yaml:"tests,omitempty"`
+}
+
+// Row is a row of a table, as a file says it.
+type Row struct {
+	Table  string
+	Values map[string]any // by column; columns that the file leaves out have their standard values
+	File   string         // the path of the file
+	Line   int
+
+	of       *table
+	key      string // of the values
+	section  *section
+	textFile string // the name of the file that holds the text; empty: the rules hold it
+	node     *yaml.Node
+}
+
+// file is a file of rules.
+type file struct {
+	name      string // within the folder
+	eventType string // empty: the installation
+	source    []byte
+	root      *yaml.Node // a mapping
+}
+
+func (f *file) sections() []section {
+	if f.eventType == "" {
+		return installationSections
+	}
+	return eventSections
+}
+
+// maxFileSize limits a file of rules or a text.
+const maxFileSize = 1 << 20
+
+// Load reads a folder. The error of a folder with mistakes is [Mistakes].
+func Load(dir string) (*Folder, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the folder of rules: %w", err)
+	}
+	l := loading{Folder: &Folder{Dir: dir, texts: map[string]bool{}}, keys: map[string]Row{}}
+	var names []string
+	for _, entry := range entries {
+		switch filepath.Ext(entry.Name()) {
+		case ".yaml":
+			names = append(names, entry.Name())
+		case ".yml":
+			l.refuse(entry.Name(), 1, "rename it to %s.yaml", strings.TrimSuffix(entry.Name(), ".yml"))
+		case textExtension, htmlExtension:
+			l.texts[entry.Name()] = false
+		}
+	}
+	if len(names) == 0 && len(l.mistakes) == 0 {
+		return nil, fmt.Errorf("%s has no rules: it needs a file EVENT_TYPE.yaml or %s", dir, installationFile)
+	}
+	slices.SortFunc(names, installationFirst)
+	for _, name := range names {
+		if err := l.load(name); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.texts)) {
+		if !l.texts[name] {
+			l.refuse(name, 1, "no text has this file: rename it to EVENT-TYPE.CHANNEL.LOCALE, and remove the body from the rules")
+		}
+	}
+	if len(l.mistakes) > 0 {
+		return nil, l.mistakes
+	}
+	return l.Folder, nil
+}
+
+func installationFirst(a, b string) int {
+	switch installationFile {
+	case a:
+		return -1
+	case b:
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
+// loading is the state of one [Load].
+type loading struct {
+	*Folder
+	keys     map[string]Row // the first row of each key
+	mistakes Mistakes
+}
+
+func (l *loading) refuse(name string, line int, format string, args ...any) {
+	l.mistakes = append(l.mistakes, Mistake{File: filepath.Join(l.Dir, name), Line: max(line, 1), Problem: fmt.Sprintf(format, args...)})
+}
+
+// load reads a file of rules.
+func (l *loading) load(name string) error {
+	source, err := read(l.Dir, name)
+	if err != nil {
+		return err
+	}
+	f := &file{name: name, source: source}
+	if name != installationFile {
+		if f.eventType, err = typeOf(name); err != nil {
+			l.refuse(name, 1, "its name is no event type: %s", err)
+			return nil
+		}
+	}
+	if f.root = l.parse(f); f.root == nil {
+		return nil
+	}
+	l.files = append(l.files, f)
+	known := []string{}
+	for _, s := range f.sections() {
+		known = append(known, s.key)
+	}
+	if f.eventType != "" {
+		known = append(known, testsKey)
+		l.Events = append(l.Events, EventType{Type: f.eventType, File: filepath.Join(l.Dir, name)})
+	}
+	l.each(f, f.root, known, "key", func(key, value *yaml.Node) {
+		if key.Value == testsKey {
+			l.tests(f, value)
+			return
+		}
+		sections := f.sections()
+		i := slices.IndexFunc(sections, func(s section) bool { return s.key == key.Value })
+		l.section(f, &sections[i], value)
+	})
+	return nil
+}
+
+// parse returns the file's mapping, or nil after a mistake.
+func (l *loading) parse(f *file) *yaml.Node {
+	var document, more yaml.Node
+	decoder := yaml.NewDecoder(strings.NewReader(string(f.source)))
+	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+		return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	} else if err != nil {
+		line, problem := yamlProblem(err)
+		l.refuse(f.name, line, "%s", problem)
+		return nil
+	}
+	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
+		l.refuse(f.name, more.Line, "it must be one document")
+		return nil
+	}
+	root := document.Content[0]
+	switch {
+	case root.Kind == yaml.MappingNode:
+		return root
+	case root.Tag == "!!null":
+		return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	}
+	l.refuse(f.name, root.Line, "it must be a mapping, such as `channels:` with the channels below it")
+	return nil
+}
+
+// yamlProblem returns the line and the text of an error of the YAML library.
+func yamlProblem(err error) (line int, problem string) {
+	problem = strings.TrimPrefix(err.Error(), "yaml: ")
+	if _, scanErr := fmt.Sscanf(problem, "line %d:", &line); scanErr == nil {
+		_, problem, _ = strings.Cut(problem, ": ")
+	}
+	return line, problem
+}
+
+func read(dir, name string) ([]byte, error) {
+	opened, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return nil, fmt.Errorf("read the rules: %w", err)
+	}
+	defer func() { _ = opened.Close() }()
+	content, err := io.ReadAll(io.LimitReader(opened, maxFileSize+1))
+	if err == nil && len(content) > maxFileSize {
+		err = &fs.PathError{Op: "read", Path: opened.Name(), Err: errors.New("is larger than 1 MiB")}
+	}
+	return content, err
+}
+
+// typeOf returns the event type of a file. A type with letters that no file name may have is
+// escaped as in a URL.
+func typeOf(name string) (string, error) {
+	return url.PathUnescape(strings.TrimSuffix(name, ".yaml"))
+}
+
+// fileOf returns the name of an event type's file.
+func fileOf(eventType string) string {
+	name := url.PathEscape(eventType) + ".yaml"
+	if name == installationFile || strings.HasPrefix(name, ".") {
+		name = fmt.Sprintf("%%%02X%s", name[0], name[1:])
+	}
+	return name
+}

@@ -1,0 +1,85 @@
+package rules
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"herald/internal/db"
+)
+
+// Write inserts the rows of the folder, and changes rows that exist. A row that the database refuses
+// is a [Mistake].
+func (f *Folder) Write(ctx context.Context, tx pgx.Tx) error {
+	return upsert(ctx, tx, f.Rows)
+}
+
+// upsert writes rows in the order of the tables. Each row is a statement, so that an error names its row.
+func upsert(ctx context.Context, tx pgx.Tx, rows []Row) error {
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b Row) int { return slices.Index(tables, a.of) - slices.Index(tables, b.of) })
+	batch := &pgx.Batch{}
+	for _, r := range rows {
+		values, err := json.Marshal(r.Values)
+		if err != nil {
+			return r.mistake(err)
+		}
+		batch.Queue(r.of.upsert(), values)
+	}
+	return sendRows(ctx, tx, batch, rows)
+}
+
+// sendRows sends a batch that has a statement for each row.
+func sendRows(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, rows []Row) error {
+	results := tx.SendBatch(ctx, batch)
+	for _, r := range rows {
+		if _, err := results.Exec(); err != nil {
+			_ = results.Close()
+			return r.mistake(err)
+		}
+	}
+	return db.Wrap(results.Close(), "write the rules")
+}
+
+// mistake returns the error of a row's statement, with the place of the row if the row is wrong.
+func (r Row) mistake(err error) error {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || !slices.Contains([]string{dataException, integrityViolation}, refused.Code[:2]) {
+		return db.Wrap(err, "write the rules")
+	}
+	return Mistake{File: r.File, Line: r.Line, Problem: strings.TrimSpace(refused.Message + " " + refused.Detail)}
+}
+
+// Classes of errors that are due to a row's values.
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+const (
+	dataException      = "22"
+	integrityViolation = "23"
+)
+
+// upsert returns the statement that writes a row, given as JSON.
+func (t *table) upsert() string {
+	names, set := []string{}, []string{}
+	for _, c := range t.columns {
+		names = append(names, c.name)
+		if !slices.Contains(t.key, c.name) {
+			set = append(set, fmt.Sprintf("%s = excluded.%s", c.name, c.name))
+		}
+	}
+	action := "NOTHING"
+	if len(set) > 0 {
+		action = "UPDATE SET " + strings.Join(set, ", ")
+	}
+	columns := strings.Join(names, ", ")
+	return fmt.Sprintf(`
+		INSERT INTO %s (%s)
+		SELECT %s
+		FROM   jsonb_populate_record(NULL::%s, $1)
+		ON CONFLICT (%s) DO %s`, t.name, columns, columns, t.name, strings.Join(t.key, ", "), action)
+}
