@@ -77,6 +77,9 @@ GRANT SELECT ON herald_migrations TO herald_worker, herald_gateway;
 GRANT SELECT ON poller TO herald_worker;
 GRANT INSERT, UPDATE (paused_since), DELETE ON poller TO herald_operator;
 
+-- Operators see what `starter rules apply` wrote. The migrator applies rules, as it owns their tables.
+GRANT SELECT ON applied_rule TO herald_operator;
+
 -- Operators also purge, let suppressed addresses be written to again, replace the secret, and write the record of who did what.
 -- They can neither change it nor write in another role's name: the database fills db_user in.
 GRANT DELETE ON event_outbox, processed_event, notification_decision, notification, delivery_attempt, delivery_retry, recipient_suppression TO herald_operator;

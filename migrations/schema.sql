@@ -1,5 +1,19 @@
 -- The schema after all migrations. To update it: go test ./migrations -write-docs
 
+-- The rows of rules that `starter rules apply` wrote last, and why. `starter rules plan` compares them with the tables, and finds what was changed by hand.
+CREATE TABLE applied_rule (
+    table_name text NOT NULL, -- The table of the row, such as event_type_channel_routing.
+    key jsonb NOT NULL, -- The columns that identify the row.
+    event_type text, -- The event type whose file has the row. Null: installation.yaml.
+    content jsonb, -- The row as it was written. Null: it was deleted.
+    before jsonb, -- The row as it was before. Null: there was none.
+    applied_at timestamp with time zone DEFAULT now() NOT NULL, -- When it was written.
+    actor text NOT NULL, -- HERALD_ACTOR, else user@host.
+    reason text NOT NULL, -- Why, in their words.
+    commit_id text, -- The commit of the folder, from git or from the operator. With the end dirty, the folder had other changes, too. Null: unknown.
+    CONSTRAINT applied_rule_pkey PRIMARY KEY (table_name, key)
+);
+
 -- The channels that Herald can send by. A row alone does not make another: each needs a sender.
 CREATE TABLE channel (
     channel_type text NOT NULL, -- Its name, such as EMAIL.

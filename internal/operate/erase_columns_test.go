@@ -58,6 +58,7 @@ var columnsByTable = map[string]columnClasses{
 		plain: "source refusals next_attempt_at error people_error sent_at failed_at marked_at"},
 
 	// The audit.
+	"applied_rule":    {kept: "actor reason", plain: "table_name key event_type content before applied_at commit_id"},
 	"event_approval":  {kept: "event_id answered_by reason", plain: "asked_at answer answered_at"},
 	"operator_action": {kept: "actor target detail db_user", plain: "id at command form"},
 	"provider_state":  {kept: "override_by override_reason", plain: "provider rests rests_until failure override changed_at"},
