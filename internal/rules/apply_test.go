@@ -98,11 +98,11 @@ func TestPlanFindsWhatChangedByHand(t *testing.T) {
 		"no installation, pruned":  {byHand: "INSERT INTO frequency_cap (channel_type, spacing) VALUES ('SMS', '1 hour')", prune: true},
 		"a shipped text is no row": {byHand: "UPDATE notification_template SET url = url WHERE false", prune: true},
 	}
+	s := postgrestest.New(t)
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			s := postgrestest.New(t)
+			postgrestest.Exec(t, s, `TRUNCATE applied_rule, event_category, event_type_channel_routing, entity_notification_settings, frequency_cap CASCADE`)
+			postgrestest.Exec(t, s, "DELETE FROM notification_template WHERE NOT shipped")
 			require.NoError(t, apply(t, s, folderOf(t, "OFFER.yaml", offer), false, order))
 			if c.byHand != "" {
 				postgrestest.Exec(t, s, c.byHand)

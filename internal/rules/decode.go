@@ -107,7 +107,7 @@ func (l *loading) row(at place, node *yaml.Node) {
 func (l *loading) add(at place, node *yaml.Node, values map[string]any) {
 	added := Row{
 		Table: at.section.table.name, Values: map[string]any{}, File: filepath.Join(l.Dir, at.file.name), Line: at.line,
-		of: at.section.table, section: at.section, node: node,
+		of: at.section.table, source: at.file, section: at.section, node: node,
 	}
 	for _, c := range added.of.columns {
 		value, set := values[c.name]

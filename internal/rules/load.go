@@ -41,6 +41,7 @@ type Row struct {
 
 	of       *table
 	key      string // of the values
+	source   *file
 	section  *section
 	textFile string // the name of the file that holds the text; empty: the rules hold it
 	node     *yaml.Node
@@ -64,6 +65,8 @@ func (f *file) sections() []section {
 // maxFileSize limits a file of rules or a text.
 const maxFileSize = 1 << 20
 
+var errNoRules = errors.New("there are no rules")
+
 // Load reads a folder. The error of a folder with mistakes is [Mistakes].
 func Load(dir string) (*Folder, error) {
 	entries, err := os.ReadDir(dir)
@@ -83,7 +86,7 @@ func Load(dir string) (*Folder, error) {
 		}
 	}
 	if len(names) == 0 && len(l.mistakes) == 0 {
-		return nil, fmt.Errorf("%s has no rules: it needs a file EVENT_TYPE.yaml or %s", dir, installationFile)
+		return l.Folder, fmt.Errorf("%w: %s needs a file EVENT_TYPE.yaml or %s", errNoRules, dir, installationFile)
 	}
 	slices.SortFunc(names, installationFirst)
 	for _, name := range names {
@@ -93,7 +96,7 @@ func Load(dir string) (*Folder, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.texts)) {
 		if !l.texts[name] {
-			l.refuse(name, 1, "no text has this file: rename it to EVENT-TYPE.CHANNEL.LOCALE, and remove the body from the rules")
+			l.refuse(name, 1, "no text is in this file: name it EVENT-TYPE.CHANNEL.LOCALE of a text without a body in the rules, or remove it")
 		}
 	}
 	if len(l.mistakes) > 0 {

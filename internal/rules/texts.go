@@ -51,26 +51,25 @@ func (s *section) textFile(eventType string, values map[string]any) string {
 	return strings.Join(parts, ".") + extension
 }
 
-// text returns the text of a row, from the rules or from its file. fromFile is the name of that file.
+// text returns the text of a row, from the rules or else from its file. fromFile is the name of that
+// file. [Load] refuses files whose text no row has.
 func (l *loading) text(at place, values map[string]any, c column) (text any, fromFile string, found bool) {
-	text, found = values[c.name]
+	if text, found = values[c.name]; found {
+		return text, "", true
+	}
 	name := at.section.textFile(at.file.eventType, values)
 	taken, exists := l.texts[name]
 	switch {
 	case !exists:
-		return text, "", found
-	case found:
-		l.refuse(at.file.name, at.line, "%s is here and in %s: remove one", c.name, name)
+		return nil, "", false
 	case taken:
-		l.refuse(at.file.name, at.line, "%s has the %s of another row, too: write the %s here", name, c.name, c.name)
-	default:
-		l.texts[name] = true
-		content, err := read(l.Dir, name)
-		if err == nil {
-			return strings.TrimSuffix(string(content), "\n"), name, true
-		}
-		l.refuse(name, 1, "%s", err)
+		l.refuse(at.file.name, at.line, "%s has the %s of another row: write this %s here", name, c.name, c.name)
+		return nil, "", false
 	}
 	l.texts[name] = true
-	return text, "", found
+	content, err := read(l.Dir, name)
+	if err != nil {
+		l.refuse(name, 1, "%s", err)
+	}
+	return strings.TrimSuffix(string(content), "\n"), name, true
 }

@@ -3,6 +3,8 @@ package rules
 import (
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -10,9 +12,9 @@ import (
 // Forms of values. Postgres has the last word: it knows more than one spelling.
 const (
 	clockForm    = `^([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?$`
-	intervalForm = `^(0|[0-9]+:[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?` +
-		`|[0-9]+(\.[0-9]+)? *(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|hours?|h|days?|d|weeks?|w)` +
-		`( +[0-9]+(\.[0-9]+)? *(seconds?|secs?|s|minutes?|mins?|hours?|h|days?|d)| +[0-9]+:[0-5][0-9](:[0-5][0-9])?)*)$`
+	timeForm     = `[0-9]+:[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?`
+	countForm    = `[0-9]+(\.[0-9]+)? *(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|hours?|h|days?|d|weeks?|w|months?|mons?|years?)`
+	intervalForm = `^(0|` + timeForm + `|` + countForm + `( +` + countForm + `)*( +` + timeForm + `)?)$`
 )
 
 var (
@@ -84,4 +86,44 @@ func (l *loading) list(f *file, c column, node *yaml.Node) (any, bool) {
 		words = append(words, item.Value)
 	}
 	return words, true
+}
+
+// shown returns a value as an export writes it: 5 minutes for 00:05:00, and 08:30 for 08:30:00.
+func shown(c column, value any) any {
+	said, isText := value.(string)
+	number, isNumber := value.(float64)
+	switch {
+	case isNumber && c.kind == integer:
+		return int64(number)
+	case isText && c.kind == clock:
+		return strings.TrimSuffix(said, ":00")
+	case isText && c.kind == interval:
+		return spanText(said)
+	}
+	return value
+}
+
+// postgresSpan is the form in which Postgres writes the time part of an interval.
+var postgresSpan = regexp.MustCompile(`^(|.* )(\d{2,}):(\d\d):(\d\d)$`)
+
+// spanText writes 1 day 00:05:00 as 1 day 5 minutes. It leaves other forms alone.
+func spanText(span string) string {
+	parts := postgresSpan.FindStringSubmatch(span)
+	if parts == nil {
+		return span
+	}
+	said := strings.Fields(parts[1])
+	for i, unit := range []string{"hour", "minute", "second"} {
+		switch n, _ := strconv.Atoi(parts[i+2]); n {
+		case 0:
+		case 1:
+			said = append(said, "1", unit)
+		default:
+			said = append(said, strconv.Itoa(n), unit+"s")
+		}
+	}
+	if len(said) == 0 {
+		return "0"
+	}
+	return strings.Join(said, " ")
 }

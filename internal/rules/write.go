@@ -53,7 +53,11 @@ func (r Row) mistake(err error) error {
 	if !errors.As(err, &refused) || !slices.Contains([]string{dataException, integrityViolation}, refused.Code[:2]) {
 		return db.Wrap(err, "write the rules")
 	}
-	return Mistake{File: r.File, Line: r.Line, Problem: strings.TrimSpace(refused.Message + " " + refused.Detail)}
+	problem := strings.TrimSpace(refused.Message + " " + refused.Detail)
+	if r.File == "" {
+		return fmt.Errorf("delete %s: %s", r.of.keyText(r.Values), problem)
+	}
+	return Mistake{File: r.File, Line: r.Line, Problem: problem}
 }
 
 // Classes of errors that are due to a row's values.
