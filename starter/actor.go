@@ -84,7 +84,7 @@ var changing = []string{
 	"delivery retry",
 	"poller start", "poller stop", "poller pause", "poller resume", "source migrate", "source retry", "purge", "seed", "emit", "migrate up",
 	"migrate down", "secret rekey", "workers promote", "channel pause", "channel use", "channel resume", "recipient erase",
-	"recipient export", "recipient merge",
+	"recipient export", "recipient merge", "rules apply",
 }
 
 // addReasons adds the flag --reason to every command in changing.

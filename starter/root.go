@@ -30,7 +30,15 @@ const (
 	succeeded   = 0
 	failed      = 1
 	calledWrong = 2
+	different   = 2 // the result of a command with the annotation reportsDifference
 )
+
+// reportsDifference is the annotation of commands whose exit code 2 means a difference. Called wrong,
+// they end with 1, so that a script can tell.
+const reportsDifference = "reports-difference"
+
+// errDiffers ends a command that has printed a difference.
+var errDiffers = errors.New("there is a difference")
 
 // run runs the command that args name, and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
@@ -40,8 +48,13 @@ func (a *app) run(ctx context.Context, args []string) int {
 	switch {
 	case err == nil:
 		return succeeded
+	case errors.Is(err, errDiffers):
+		return different
 	case !a.begun, errors.As(err, new(*usageError)):
 		_, _ = fmt.Fprintf(a.Err, "error: %s\nnext: see `%s --help`\n", terminal.PrintableLines(err.Error()), called.CommandPath())
+		if called.Annotations[reportsDifference] != "" {
+			return failed
+		}
 		return calledWrong
 	default:
 		_, _ = fmt.Fprintf(a.Err, "error: %s\n", terminal.PrintableLines(err.Error()))
@@ -78,7 +91,7 @@ func (a *app) command() *cobra.Command {
 	root.SetErr(a.Err)
 	a.AddFlag(root)
 	root.AddCommand(
-		migrateCommand(a), seedCommand(a), pollerCommand(a), workersCommand(a), sourceCommand(a), emitCommand(a), eventCommand(a),
+		migrateCommand(a), seedCommand(a), rulesCommand(a), pollerCommand(a), workersCommand(a), sourceCommand(a), emitCommand(a), eventCommand(a),
 		deliveryCommand(a),
 		group("template", "Show the texts of an event", previewTemplateCommand(a)), suppressionCommand(a), recipientCommand(a),
 		channelCommand(a), consoleCommand(a),

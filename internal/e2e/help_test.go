@@ -115,6 +115,7 @@ var helpStates = []struct {
 	{"starter seed", (*help).unseeded},
 	{"demo --sandbox-url", (*help).polled},
 	{"starter source retry wallet", (*help).failedRows},
+	{"starter rules", (*help).exported},
 }
 
 // event writes an event of restaurant 5.
@@ -168,6 +169,13 @@ func (h *help) failedRows() string {
 	h.fill(
 		postgrestest.SourceRow{Source: "wallet", Key: "7", EventID: "wallet-7", Error: "too large", FailedAt: time.Now()},
 		postgrestest.SourceRow{Source: "wallet", Key: "9", EventID: "wallet-9", Error: "too large", FailedAt: time.Now()})
+	return h.sent
+}
+
+// exported writes the rules into the folder that the examples name.
+func (h *help) exported() string {
+	h.t.Helper()
+	h.starter("rules", "export", filepath.Join(h.dir, "rules"))
 	return h.sent
 }
 

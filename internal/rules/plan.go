@@ -2,6 +2,8 @@ package rules
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -200,3 +202,24 @@ func (c Change) Columns() []string {
 
 // Name returns the row's table and key: event_type_channel_routing PROMOTION EMAIL.
 func (c Change) Name() string { return c.of.keyText(c.Key) }
+
+// Text returns the value of a column before or after the change, as people write it. Of a missing row
+// it is empty.
+func (c Change) Text(columnName string, row map[string]any) string {
+	if row == nil {
+		return ""
+	}
+	column, _ := c.of.column(columnName)
+	switch value := shown(column, row[columnName]).(type) {
+	case nil:
+		return "null"
+	case string:
+		return value
+	default:
+		text, err := json.Marshal(value)
+		if err != nil {
+			return fmt.Sprint(value)
+		}
+		return string(text)
+	}
+}

@@ -69,9 +69,8 @@ const (
 
 // upsert returns the statement that writes a row, given as JSON.
 func (t *table) upsert() string {
-	names, set := []string{}, []string{}
+	set := []string{}
 	for _, c := range t.columns {
-		names = append(names, c.name)
 		if !slices.Contains(t.key, c.name) {
 			set = append(set, fmt.Sprintf("%s = excluded.%s", c.name, c.name))
 		}
@@ -80,10 +79,18 @@ func (t *table) upsert() string {
 	if len(set) > 0 {
 		action = "UPDATE SET " + strings.Join(set, ", ")
 	}
-	columns := strings.Join(names, ", ")
 	return fmt.Sprintf(`
 		INSERT INTO %s (%s)
 		SELECT %s
 		FROM   jsonb_populate_record(NULL::%s, $1)
-		ON CONFLICT (%s) DO %s`, t.name, columns, columns, t.name, strings.Join(t.key, ", "), action)
+		ON CONFLICT (%s) DO %s`, t.name, t.names(), t.names(), t.name, strings.Join(t.key, ", "), action)
+}
+
+// names returns the columns as a list for SQL.
+func (t *table) names() string {
+	var names []string
+	for _, c := range t.columns {
+		names = append(names, c.name)
+	}
+	return strings.Join(names, ", ")
 }
