@@ -66,9 +66,10 @@ func printRuleChange(w io.Writer, c rules.Change) {
 	}
 }
 
-// printLines prints the lines that differ between two texts.
+// printLines prints the lines that differ between two texts. An empty text has no line.
 func printLines(w io.Writer, before, after string) {
-	old, now := strings.Split(before, "\n"), strings.Split(after, "\n")
+	lines := func(text string) []string { return strings.Split(text, "\n")[:min(len(text), strings.Count(text, "\n")+1)] }
+	old, now := lines(before), lines(after)
 	for len(old) > 0 && len(now) > 0 && old[0] == now[0] {
 		old, now = old[1:], now[1:]
 	}

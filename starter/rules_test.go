@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -95,4 +96,22 @@ func TestCommitOf(t *testing.T) {
 	require.Equal(t, head, commitOf(t.Context(), dir))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "NEWS.yaml"), nil, 0o644))
 	require.Equal(t, head+"-dirty", commitOf(t.Context(), dir))
+}
+
+// namedBlock matches a block of docs/rules.md that is a file: its first line names it.
+var namedBlock = regexp.MustCompile("(?s)```(?:yaml|html)\n(?:#|<!--) rules/(\\S+)[^\n]*\n(.*?)```")
+
+// The files in docs/rules.md are rules.
+func TestRulesInTheDocument(t *testing.T) {
+	t.Parallel()
+
+	c := withDatabase(t)
+	dir := t.TempDir()
+	for _, block := range namedBlock.FindAllStringSubmatch(string(must(os.ReadFile("../docs/rules.md"))(t)), -1) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, block[1]), []byte(block[2]), 0o644))
+	}
+	require.Len(t, must(os.ReadDir(dir))(t), 3)
+	printed := c.must(t, "rules", "apply", dir, "--reason", "the first rules")
+	require.Contains(t, printed, "    body:\n      + <p>Dear {{.recipient.name}},</p>\n")
+	require.Contains(t, printed, "10 to create, 0 to change, 0 to delete")
 }
