@@ -91,8 +91,8 @@ func (a *app) command() *cobra.Command {
 	root.SetErr(a.Err)
 	a.AddFlag(root)
 	root.AddCommand(
-		migrateCommand(a), seedCommand(a), rulesCommand(a), pollerCommand(a), workersCommand(a), sourceCommand(a), emitCommand(a), eventCommand(a),
-		deliveryCommand(a),
+		migrateCommand(a), seedCommand(a), rulesCommand(a), pollerCommand(a), workersCommand(a), sourceCommand(a), emitCommand(a),
+		eventCommand(a), deliveryCommand(a),
 		group("template", "Show the texts of an event", previewTemplateCommand(a)), suppressionCommand(a), recipientCommand(a),
 		channelCommand(a), consoleCommand(a),
 		group("secret", "Replace HERALD_SECRET, and make keys of Web Push", rekeyCommand(a), vapidCommand(a)), statusCommand(a), checkCommand(a),

@@ -145,7 +145,7 @@ into the folder, or give --overwrite. Without --prune, it deletes nothing.`,
 	return cmd
 }
 
-// rulesResult is what plan and apply print.
+// rulesResult holds the result that plan and apply print.
 type rulesResult struct {
 	rules.Plan
 	Comparison *rules.Comparison `json:"comparison"` // null: it failed, and a note says why

@@ -68,7 +68,9 @@ func printRuleChange(w io.Writer, c rules.Change) {
 
 // printLines prints the lines that differ between two texts. An empty text has no line.
 func printLines(w io.Writer, before, after string) {
-	lines := func(text string) []string { return strings.Split(text, "\n")[:min(len(text), strings.Count(text, "\n")+1)] }
+	lines := func(text string) []string {
+		return strings.Split(text, "\n")[:min(len(text), strings.Count(text, "\n")+1)]
+	}
 	old, now := lines(before), lines(after)
 	for len(old) > 0 && len(now) > 0 && old[0] == now[0] {
 		old, now = old[1:], now[1:]

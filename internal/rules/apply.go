@@ -78,7 +78,7 @@ func (f *Folder) Apply(ctx context.Context, d *db.DB, plan Plan, order Order, co
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const serializationFailure = "40001"
 
-// write deletes rows first, those that refer to others before these. Then it inserts and changes rows.
+// write deletes rows first, in the reverse order of the tables. Then it inserts and changes rows.
 func (p Plan) write(ctx context.Context, tx pgx.Tx) error {
 	var gone, written []Row
 	for _, c := range p.Changes {
@@ -98,12 +98,20 @@ func (p Plan) write(ctx context.Context, tx pgx.Tx) error {
 		if err != nil {
 			return r.mistake(err)
 		}
-		batch.Queue(fmt.Sprintf("DELETE FROM %s t USING jsonb_populate_record(NULL::%s, $1) k WHERE %s", r.of.name, r.of.name, r.of.sameKey()), key)
+		batch.Queue(r.of.remove(), key)
 	}
 	if err := sendRows(ctx, tx, batch, gone); err != nil {
 		return err
 	}
 	return upsert(ctx, tx, written)
+}
+
+// remove returns the statement that deletes a row, whose key is given as JSON.
+func (t *table) remove() string {
+	return fmt.Sprintf(`
+		DELETE FROM %s t
+		USING  jsonb_populate_record(NULL::%s, $1) k
+		WHERE  %s`, t.name, t.name, t.sameKey())
 }
 
 // remember records what was applied. A row that was equal before keeps the record of the apply that

@@ -181,3 +181,29 @@ func TestOneApplyAtATime(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, load(t, dir).Apply(t.Context(), s, planned, order, applied), rules.ErrChanged)
 }
+
+func TestOriginsAndLastChanges(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	postgrestest.Exec(t, s, "INSERT INTO event_category VALUES ('NEWS', 'news')")
+	require.NoError(t, apply(t, s, folderOf(t, "OFFER.yaml", offer, "NEWS.yaml", "category: news"), false, order))
+	second := order
+	second.Commit = ""
+	changed := strings.Replace(strings.Replace(offer, "category: offers", "", 1), "5 min", "6 min", 1)
+	require.NoError(t, apply(t, s, folderOf(t, "OFFER.yaml", changed, "NEWS.yaml", "category: news"), true, second))
+
+	origins, err := rules.Origins(t.Context(), s)
+	require.NoError(t, err)
+	require.Len(t, origins, 2)
+	require.Equal(t, []string{"NEWS c0ffee", "OFFER "}, []string{
+		origins[0].EventType + " " + origins[0].CommitID, origins[1].EventType + " " + origins[1].CommitID,
+	})
+	changes, err := rules.LastChanges(t.Context(), s, "OFFER")
+	require.NoError(t, err)
+	require.Equal(t, []string{"DELETE event_category OFFER category", "CHANGE event_type_channel_routing OFFER EMAIL delay"}, summary(changes))
+	require.Equal(t, "6 minutes", changes[1].Text("delay", changes[1].After))
+	changes, err = rules.LastChanges(t.Context(), s, "NEWS")
+	require.NoError(t, err)
+	require.Empty(t, changes, "the apply found the row as the file has it")
+}

@@ -16,7 +16,7 @@ import (
 // values are a row's columns, as Postgres writes them in JSON.
 type values = map[string]any
 
-// state is what the database has.
+// state holds the rows that the database has.
 type state struct {
 	rows    map[string]stored // by key
 	applied map[string]applied
@@ -98,8 +98,8 @@ func (t *table) own(read values) values {
 	return own
 }
 
-// read reads what the database has. Of tables that applications write, too, it reads the rows with
-// entity_id 0, the rows of the folder, and those that an apply wrote.
+// readState reads the rows that the database has. Of tables that applications write, too, it reads the rows with
+// entity_id 0, the rows of the folder, and the rows that an apply wrote.
 func readState(ctx context.Context, tx pgx.Tx, rows []Row) (state, error) {
 	s := state{rows: map[string]stored{}, applied: map[string]applied{}}
 	written, err := db.Collect(ctx, tx, "read the applied rules", db.ByName[applied](),

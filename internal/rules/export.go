@@ -185,7 +185,7 @@ func (e *exporting) insert(s stored) error {
 	return e.row(node, at, eventType, s)
 }
 
-// row writes the columns of a row into a new node. The text of an e-mail goes into a file beside it.
+// row writes the columns of a row into a new node. The text of an e-mail goes into a separate file.
 func (e *exporting) row(node *yaml.Node, at *section, eventType string, s stored) error {
 	become(node, yaml.MappingNode)
 	length := 0

@@ -120,7 +120,7 @@ func diff(before, after string) (lines []string) {
 	return lines
 }
 
-// Texts are what people write, so YAML must not change them.
+// People write all kinds of texts, and YAML must not change them.
 func TestExportKeepsEveryText(t *testing.T) {
 	t.Parallel()
 

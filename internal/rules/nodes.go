@@ -81,7 +81,7 @@ func valueNode(value any) (node yaml.Node, err error) {
 	return node, err
 }
 
-// chunk is a key of a file, with its lines: those of its comments, and all below it.
+// chunk is a key of a file with its lines: its comments, and all lines below it.
 type chunk struct {
 	key, lines string
 }
@@ -94,7 +94,7 @@ func find(in []chunk, key string) (chunk, bool) {
 	return in[i], true
 }
 
-// chunks cuts a file at its keys. head is what comes before the comments of the first key.
+// chunks cuts a file at its keys. head holds the lines before the comments of the first key.
 func chunks(source string) (head string, found []chunk) {
 	var document yaml.Node
 	lines := strings.SplitAfter(source, "\n")

@@ -15,7 +15,7 @@ import (
 	"herald/internal/db"
 )
 
-// Action is what an apply does to a row.
+// Action is the change that an apply makes to a row.
 type Action string
 
 const (
@@ -24,7 +24,7 @@ const (
 	Delete Action = "DELETE"
 )
 
-// Plan is what an apply would do.
+// Plan holds the changes that an apply would make.
 type Plan struct {
 	Changes []Change `json:"changes"`
 	Unowned []Change `json:"unowned"` // rows that no file has, and that only --prune deletes

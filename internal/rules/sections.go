@@ -24,24 +24,33 @@ const (
 
 // eventSections are the keys in the file of an event type. The file's name gives the column event_type.
 var eventSections = []section{
-	{key: "recipients", table: recipients, leaf: rows, about: "Who is told. Without it the event's aggregate decides."},
-	{key: "channels", table: routing, nest: []string{"channel_type"}, about: "The channels, each with how it is used."},
-	{key: "escalation", table: escalations, nest: []string{"from_channel"}, about: "What follows a delivery over a channel that does not arrive."},
-	{key: "category", table: categories, leaf: scalar, about: "The category that recipients can switch off, and that caps name."},
+	{key: "recipients", table: recipients, leaf: rows,
+		about: "Who is told. Without it the event's aggregate decides."},
+	{key: "channels", table: routing, nest: []string{"channel_type"},
+		about: "The channels, each with how it is used."},
+	{key: "escalation", table: escalations, nest: []string{"from_channel"},
+		about: "What follows a delivery over a channel that does not arrive."},
+	{key: "category", table: categories, leaf: scalar,
+		about: "The category that recipients can switch off, and that caps name."},
 	{key: "approval", table: approvals, about: "How many people an event may tell without approval."},
 	{key: "group_settings", table: groupSettings, leaf: rows, about: "What groups set for this event type."},
 	{key: "texts", table: templates, nest: textKeys, about: "The texts by channel and locale."},
-	{key: "digest_texts", table: templates, nest: textKeys, suffix: ".digest", about: "The texts of digests of this event type alone."},
-	{key: "escalated_texts", table: templates, nest: textKeys, suffix: ".escalated", about: "The texts of deliveries that follow another one."},
+	{key: "digest_texts", table: templates, nest: textKeys, suffix: ".digest",
+		about: "The texts of digests of this event type alone."},
+	{key: "escalated_texts", table: templates, nest: textKeys, suffix: ".escalated",
+		about: "The texts of deliveries that follow another one."},
 }
 
 // installationSections are the keys in installation.yaml.
 var installationSections = []section{
 	{key: "user_types", table: userTypes, nest: []string{"user_type"}, about: "The types of recipients."},
-	{key: "channels", table: channelUserTypes, nest: []string{"channel_type"}, leaf: set, about: "The user types that each channel may serve."},
+	{key: "channels", table: channelUserTypes, nest: []string{"channel_type"}, leaf: set,
+		about: "The user types that each channel may serve."},
 	{key: "caps", table: caps, leaf: rows, about: "Limits on the messages to one recipient."},
-	{key: "group_settings", table: groupSettings, leaf: rows, about: "What groups set for all event types. entity_id 0 of CUSTOMER, ADMIN and BROADCAST holds for everybody."},
-	{key: "texts", table: templates, nest: []string{"event_type", "channel", "locale"}, about: "The texts of all event types (*) and of digests (digest)."},
+	{key: "group_settings", table: groupSettings, leaf: rows,
+		about: "What groups set for all event types. entity_id 0 holds for all customers, admins or broadcasts."},
+	{key: "texts", table: templates, nest: []string{"event_type", "channel", "locale"},
+		about: "The texts of all event types (*) and of digests (digest)."},
 }
 
 var textKeys = []string{"channel", "locale"}
@@ -52,7 +61,7 @@ const testsKey = "tests"
 // installationFile is the name of the file for the installation.
 const installationFile = "installation.yaml"
 
-// rowColumns returns the columns that a row of the section may have, beside the keys around it.
+// rowColumns returns the columns that a row of the section may have, without the keys around it.
 func (s section) rowColumns(ofEventType bool) []column {
 	var found []column
 	for _, c := range s.table.columns {

@@ -12,7 +12,7 @@ type table struct {
 	key     []string // the columns that identify a row
 	columns []column // all columns that a file may set, the key included
 	// shared: applications write rows of this table, too. A folder owns the rows that an apply wrote,
-	// and those of entity_id 0, which hold for every group or person of the kind.
+	// and the rows of entity_id 0, which hold for every group or person of the kind.
 	shared bool
 	// replaced: a changed row is deleted and inserted again, because the database compares each row
 	// with the other ones while they change.
@@ -28,7 +28,7 @@ type column struct {
 	oneOf    []string // the permitted values; nil: any
 	standard any      // the value of a row that lacks the column, as Postgres writes it in JSON
 	required bool     // a row must have a value
-	file     bool     // the value may be in a file beside the rules
+	file     bool     // the value may be in a file next to the rules
 }
 
 // kind is the type of a column's values.

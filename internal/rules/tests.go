@@ -1,6 +1,6 @@
 package rules
 
-// Test is a test beside the rules of an event type.
+// Test is a test of the rules of an event type.
 type Test struct {
 	Name    string                       `yaml:"name"`
 	At      string                       `yaml:"at,omitempty"` // RFC 3339
@@ -22,7 +22,7 @@ type TestPerson struct {
 	Timezone string `yaml:"timezone,omitempty"`
 }
 
-// Text is what a recipient reads.
+// Text is the text that a recipient reads.
 type Text struct {
 	Title string `yaml:"title,omitempty"`
 	Body  string `yaml:"body,omitempty"`

@@ -8,7 +8,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Texts may be in files beside the rules: reservation-requested.email.en.html has the body of the
+// Texts may be in files next to the rules: reservation-requested.email.en.html has the body of the
 // e-mail in English. The name of the file follows from the keys of the text, so no key names it.
 const (
 	htmlExtension = ".html"

@@ -77,6 +77,7 @@ func (c *Console) Handler() http.Handler {
 		"GET /delivery":   c.delivery,
 		"GET /why":        c.why,
 		"GET /recipient":  c.recipient,
+		"GET /rules":      c.rules,
 		"GET /templates":  c.templates,
 		"POST /templates": c.preview,
 		"GET /check":      c.askCheck,

@@ -53,6 +53,8 @@ func TestPagesShowHostileValues(t *testing.T) {
 		`INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail)
 			VALUES ('sendgrid', '1', 'd1', now(), 'bounce', $1)`,
 		`INSERT INTO operator_action (actor, command, target, detail) VALUES ($1, $1, 'd1', $1)`,
+		`INSERT INTO applied_rule (table_name, key, event_type, content, before, actor, reason, commit_id)
+			VALUES ('event_category', jsonb_build_object('event_type', $1::text), $1, NULL, jsonb_build_object('category', $1::text), $1, $1, $1)`,
 		`INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled, changed_by)
 			VALUES ('CUSTOMER', $1, $1, 'EMAIL', false, $1)`,
 	} {
@@ -68,7 +70,7 @@ func TestPagesShowHostileValues(t *testing.T) {
 		"/", "/?span=week", "/events", "/events?type=" + id + "&aggregate=" + id + "%2F" + id + "&correlation=" + id, "/event?id=" + id,
 		"/simulation?id=" + id, "/deliveries?event=" + id, "/delivery?id=d1",
 		"/why?event=" + id + "&recipient=CUSTOMER%2F" + id + "&channel=SMS", "/recipient?type=CUSTOMER&id=" + id, "/templates?event=" + id,
-		"/audit?actor=" + id,
+		"/audit?actor=" + id, "/rules?type=" + id,
 	} {
 		status, page := d.get(path)
 		require.Equal(t, http.StatusOK, status, "%s: %s", path, page)
