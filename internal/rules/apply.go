@@ -49,8 +49,11 @@ func (f *Folder) Apply(ctx context.Context, d *db.DB, plan Plan, order Order, co
 	err := inSnapshot(ctx, d, func(tx pgx.Tx) error {
 		var alone bool
 		const lock = "SELECT pg_try_advisory_xact_lock(hashtext('herald'), hashtext(current_schema() || '.applied_rule'))"
-		if err := tx.QueryRow(ctx, lock).Scan(&alone); err != nil || !alone {
-			return errors.Join(err, ErrApplying)
+		if err := tx.QueryRow(ctx, lock).Scan(&alone); err != nil {
+			return db.Wrap(err, "lock the rules")
+		}
+		if !alone {
+			return ErrApplying
 		}
 		now, err := f.plan(ctx, tx, plan.Prune)
 		if err != nil {

@@ -32,9 +32,8 @@ func (l *loading) nested(at place, nest []string, node *yaml.Node) {
 		l.leaf(at, node)
 		return
 	}
-	c, _ := at.section.table.column(nest[0])
 	if len(nest) < len(at.section.nest) || node.Tag != "!!null" {
-		l.each(at.file, node, c.oneOf, nest[0], func(key, value *yaml.Node) {
+		l.each(at.file, node, at.section.words(nest[0]), nest[0], func(key, value *yaml.Node) {
 			inner := at
 			inner.line = key.Line
 			inner.values = withValue(at.values, nest[0], key.Value)

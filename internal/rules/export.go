@@ -194,8 +194,7 @@ func (e *exporting) row(node *yaml.Node, at *section, eventType string, s stored
 		if !c.required && reflect.DeepEqual(value, c.standard) {
 			continue
 		}
-		name := at.textFile(eventType, s.values)
-		if _, taken := e.written[name]; c.file && filepath.Ext(name) == htmlExtension && !taken && !e.texts[name] {
+		if name := at.textFile(eventType, s.values); c.file && filepath.Ext(name) == htmlExtension && e.isFree(name) {
 			e.written[name] = fmt.Sprint(value) + "\n"
 			continue
 		}
@@ -211,6 +210,12 @@ func (e *exporting) row(node *yaml.Node, at *section, eventType string, s stored
 		node.Style |= yaml.FlowStyle
 	}
 	return nil
+}
+
+// isFree reports whether no text is in a file of this name. An event type without letters has no files.
+func (e *exporting) isFree(name string) bool {
+	_, taken := e.written[name]
+	return !taken && !e.texts[name] && !strings.HasPrefix(name, ".")
 }
 
 // shortRow is the length of a row that an export writes in one line.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -76,13 +77,17 @@ func Load(dir string) (*Folder, error) {
 	l := loading{Folder: &Folder{Dir: dir, texts: map[string]bool{}}, keys: map[string]Row{}}
 	var names []string
 	for _, entry := range entries {
-		switch filepath.Ext(entry.Name()) {
-		case ".yaml":
-			names = append(names, entry.Name())
-		case ".yml":
-			l.refuse(entry.Name(), 1, "rename it to %s.yaml", strings.TrimSuffix(entry.Name(), ".yml"))
-		case textExtension, htmlExtension:
-			l.texts[entry.Name()] = false
+		switch name := entry.Name(); filepath.Ext(name) {
+		case ".yaml", ".yml", textExtension, htmlExtension:
+			switch {
+			case strings.HasPrefix(name, "."): // an editor's
+			case strings.HasSuffix(name, ".yml"):
+				l.refuse(name, 1, "rename it to %s.yaml", strings.TrimSuffix(name, ".yml"))
+			case strings.HasSuffix(name, ".yaml"):
+				names = append(names, name)
+			default:
+				l.texts[name] = false
+			}
 		}
 	}
 	if len(names) == 0 && len(l.mistakes) == 0 {
@@ -207,6 +212,9 @@ func read(dir, name string) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(opened, maxFileSize+1))
 	if err == nil && len(content) > maxFileSize {
 		err = &fs.PathError{Op: "read", Path: opened.Name(), Err: errors.New("is larger than 1 MiB")}
+	}
+	if err == nil && !utf8.Valid(content) {
+		err = &fs.PathError{Op: "read", Path: opened.Name(), Err: errors.New("is not UTF-8")}
 	}
 	return content, err
 }

@@ -60,6 +60,18 @@ func TestLoadNamesEachMistake(t *testing.T) {
 	}
 }
 
+func TestLoadOfTheInstallation(t *testing.T) {
+	t.Parallel()
+
+	dir := folderOf(t, "installation.yaml", "texts:\n  OFFER: { SMS: { en: { title: a, body: b } } }\n", "A.yml", "", ".#B.yaml", "x:",
+		"C.yaml", "category: \xff\n")
+	_, err := rules.Load(dir)
+	require.ErrorContains(t, err, "C.yaml: is not UTF-8")
+	require.NoError(t, os.Remove(filepath.Join(dir, "C.yaml")))
+	_, err = rules.Load(dir)
+	require.EqualError(t, err, dir+"/A.yml:1: rename it to A.yaml\n"+dir+`/installation.yaml:2: unknown event_type "OFFER": known are *, digest`)
+}
+
 func TestLoadRefusesFilesThatNoTextHas(t *testing.T) {
 	t.Parallel()
 

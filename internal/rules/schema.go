@@ -56,9 +56,9 @@ func sectionSchemas(sections []section, ofEventType bool) schema {
 		for i := len(s.nest) - 1; i >= 0; i-- {
 			key, _ := s.table.column(s.nest[i])
 			part = schema{"type": "object", "propertyNames": key.schema(), "additionalProperties": part}
-			if key.oneOf != nil { // editors complete properties, but not the names of others
+			if words := s.words(key.name); words != nil { // editors complete properties, but not the names of others
 				properties := schema{}
-				for _, name := range key.oneOf {
+				for _, name := range words {
 					properties[name] = part["additionalProperties"]
 				}
 				part = schema{"type": "object", "properties": properties, "additionalProperties": false}

@@ -73,6 +73,15 @@ func (s section) rowColumns(ofEventType bool) []column {
 	return found
 }
 
+// words returns the permitted keys of a nested mapping; nil: any. The file of an event type has its texts.
+func (s section) words(column string) []string {
+	if column == "event_type" {
+		return []string{"*", "digest"}
+	}
+	c, _ := s.table.column(column)
+	return c.oneOf
+}
+
 // gives reports whether the place of a row gives a column.
 func (s section) gives(column string, ofEventType bool) bool {
 	for _, key := range s.nest {

@@ -32,11 +32,11 @@ func (s *section) textFile(eventType string, values map[string]any) string {
 	if eventType != "" {
 		parts = append(parts, kebab(eventType)+s.suffix)
 	}
-	extension := textExtension
+	extension := htmlExtension
 	for _, key := range s.nest {
 		value := fmt.Sprint(values[key])
-		if notification.Channel(value) == notification.Email {
-			extension = htmlExtension
+		if key == "channel" && notification.Channel(value) != notification.Email {
+			extension = textExtension
 		}
 		switch {
 		case value == "*":

@@ -53,18 +53,22 @@ func (r Row) mistake(err error) error {
 	if !errors.As(err, &refused) || !slices.Contains([]string{dataException, integrityViolation}, refused.Code[:2]) {
 		return db.Wrap(err, "write the rules")
 	}
-	problem := strings.TrimSpace(refused.Message + " " + refused.Detail)
+	problem := refused.Message
+	if refused.Code != checkViolation { // its detail is the whole row
+		problem = strings.TrimSpace(problem + " " + refused.Detail)
+	}
 	if r.File == "" {
 		return fmt.Errorf("delete %s: %s", r.of.keyText(r.Values), problem)
 	}
 	return Mistake{File: r.File, Line: r.Line, Problem: problem}
 }
 
-// Classes of errors that are due to a row's values.
+// Classes of errors that are due to a row's values, and the code of a CHECK.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
 	dataException      = "22"
 	integrityViolation = "23"
+	checkViolation     = "23514"
 )
 
 // upsert returns the statement that writes a row, given as JSON.
