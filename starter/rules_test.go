@@ -98,20 +98,38 @@ func TestCommitOf(t *testing.T) {
 	require.Equal(t, head+"-dirty", commitOf(t.Context(), dir))
 }
 
-// namedBlock matches a block of docs/rules.md that is a file: its first line names it.
-var namedBlock = regexp.MustCompile("(?s)```(?:yaml|html)\n(?:#|<!--) rules/(\\S+)[^\n]*\n(.*?)```")
+var (
+	// namedBlock matches a block of docs/rules.md that is a file: its first line names it.
+	namedBlock = regexp.MustCompile("(?s)```(?:yaml)?\n(?:#|<!--) rules/(\\S+)[^\n]*\n(.*?)```")
+	// ruleCommand matches a command of docs/rules.md, without what the shell does with its result.
+	ruleCommand = regexp.MustCompile(`(?m)^starter (rules (?:"[^"\n]*"|[^|>\n])*)`)
+	word        = regexp.MustCompile(`"[^"]*"|\S+`)
+)
 
-// The files in docs/rules.md are rules.
+// The files in docs/rules.md are rules, and its commands run.
 func TestRulesInTheDocument(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)
 	dir := t.TempDir()
-	for _, block := range namedBlock.FindAllStringSubmatch(string(must(os.ReadFile("../docs/rules.md"))(t)), -1) {
+	document := string(must(os.ReadFile("../docs/rules.md"))(t))
+	for _, block := range namedBlock.FindAllStringSubmatch(document, -1) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, block[1]), []byte(block[2]), 0o644))
 	}
 	require.Len(t, must(os.ReadDir(dir))(t), 3)
 	printed := c.must(t, "rules", "apply", dir, "--reason", "the first rules")
 	require.Contains(t, printed, "    body:\n      + <p>Dear {{.recipient.name}},</p>\n")
 	require.Contains(t, printed, "10 to create, 0 to change, 0 to delete")
+
+	commands := ruleCommand.FindAllStringSubmatch(document, -1)
+	require.Greater(t, len(commands), 5)
+	for _, command := range commands {
+		words := word.FindAllString(command[1], -1)
+		for i := range words {
+			if words[i] = strings.Trim(words[i], `"`); i == 2 && words[i] == "rules" {
+				words[i] = dir
+			}
+		}
+		c.must(t, words...)
+	}
 }

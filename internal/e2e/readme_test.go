@@ -162,6 +162,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/processes.md":    true, // TestReadme, TestRun
 		"docs/queues.md":       true, // TestConsumerOfTheDocument, TestBodiesOfTheDocument in internal/rabbitmq
 		"docs/roles.md":        true, // TestRoles
+		"docs/rules.md":        true, // TestRulesInTheDocument in starter
 		"docs/traces.md":       true, // TestTraces
 		"docs/upgrading.md":    true, // TestRollback
 		"docs/your-own.md":     true, // TestYourOwn
