@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -50,10 +51,26 @@ func TestRoles(t *testing.T) {
 	r.gatewayServes()
 	r.gatewayReadsNoMail()
 	r.operatorOperates()
+	r.operatorPlansRules()
 	r.workerAdopts()
 	r.workerDeletesNothing()
 	r.sql("migrator", steps[3])
 	r.workerDeletes()
+}
+
+// operatorPlansRules exports the rules and plans a change. The migrator applies it.
+func (r *roles) operatorPlansRules() {
+	r.t.Helper()
+	folder := filepath.Join(r.t.TempDir(), "rules")
+	r.as("operator", "rules", "export", folder)
+	require.Equal(r.t, "no difference\n", r.as("operator", "rules", "plan", folder, "--prune"))
+	alert := []byte("channels: { EMAIL: { delay: 1 hour, delivery_strategy: DELAYED } }\n")
+	require.NoError(r.t, os.WriteFile(filepath.Join(folder, "SYSTEM_ALERT.yaml"), alert, 0o644))
+	const compared = `[1-9]\d* of \d+ events of the last 24 hours would be decided differently: .*SYSTEM_ALERT`
+	out, err := r.with("DATABASE_URL="+r.address("operator")).tryProgram("starter", "rules", "plan", folder, "--prune")
+	require.Error(r.t, err, "the exit code says that there is a difference")
+	require.Regexp(r.t, compared, out)
+	require.Regexp(r.t, compared, r.as("migrator", "rules", "apply", folder, "--prune", "--reason", "a test"))
 }
 
 // limitsAmounts sends an event that needs approval. Its channels have a cap, a throttle window, and a
