@@ -106,22 +106,29 @@ var (
 	word        = regexp.MustCompile(`"[^"]*"|\S+`)
 )
 
+// documentedRules writes the files of docs/rules.md into the folder rules below dir.
+func documentedRules(t *testing.T, dir string) (folder string) {
+	t.Helper()
+	folder = filepath.Join(dir, "rules")
+	require.NoError(t, os.Mkdir(folder, 0o755))
+	for _, block := range namedBlock.FindAllStringSubmatch(string(must(os.ReadFile("../docs/rules.md"))(t)), -1) {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, block[1]), []byte(block[2]), 0o644))
+	}
+	require.Len(t, must(os.ReadDir(folder))(t), 3)
+	return folder
+}
+
 // The files in docs/rules.md are rules, and its commands run.
 func TestRulesInTheDocument(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)
-	dir := t.TempDir()
-	document := string(must(os.ReadFile("../docs/rules.md"))(t))
-	for _, block := range namedBlock.FindAllStringSubmatch(document, -1) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, block[1]), []byte(block[2]), 0o644))
-	}
-	require.Len(t, must(os.ReadDir(dir))(t), 3)
+	dir := documentedRules(t, t.TempDir())
 	printed := c.must(t, "rules", "apply", dir, "--reason", "the first rules")
 	require.Contains(t, printed, "    body:\n      + <p>Dear {{.recipient.name}},</p>\n")
 	require.Contains(t, printed, "10 to create, 0 to change, 0 to delete")
 
-	commands := ruleCommand.FindAllStringSubmatch(document, -1)
+	commands := ruleCommand.FindAllStringSubmatch(string(must(os.ReadFile("../docs/rules.md"))(t)), -1)
 	require.Greater(t, len(commands), 5)
 	for _, command := range commands {
 		words := word.FindAllString(command[1], -1)

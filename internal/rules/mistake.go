@@ -1,9 +1,12 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Mistake is a place in a file that is wrong.
@@ -24,6 +27,27 @@ func (m Mistakes) Error() string {
 		lines = append(lines, mistake.Error())
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Classes of errors that are due to values, and the code of a CHECK, whose detail is the whole row.
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+const (
+	dataException      = "22"
+	integrityViolation = "23"
+	checkViolation     = "23514"
+)
+
+// Refusal returns why Postgres refuses the values of a statement. refused is false if the values are not
+// the cause of the error.
+func Refusal(err error) (problem string, refused bool) {
+	var answer *pgconn.PgError
+	if !errors.As(err, &answer) || !slices.Contains([]string{dataException, integrityViolation}, answer.Code[:2]) {
+		return "", false
+	}
+	if answer.Code == checkViolation {
+		return answer.Message, true
+	}
+	return strings.TrimSpace(answer.Message + " " + answer.Detail), true
 }
 
 // unknown returns a text about an unknown word, with the nearest known one.

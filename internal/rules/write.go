@@ -3,13 +3,11 @@ package rules
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"herald/internal/db"
 )
@@ -49,27 +47,15 @@ func sendRows(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, rows []Row) erro
 
 // mistake returns the error of a row's statement, with the place of the row if the row is wrong.
 func (r Row) mistake(err error) error {
-	var refused *pgconn.PgError
-	if !errors.As(err, &refused) || !slices.Contains([]string{dataException, integrityViolation}, refused.Code[:2]) {
+	problem, refused := Refusal(err)
+	if !refused {
 		return db.Wrap(err, "write the rules")
-	}
-	problem := refused.Message
-	if refused.Code != checkViolation { // its detail is the whole row
-		problem = strings.TrimSpace(problem + " " + refused.Detail)
 	}
 	if r.File == "" {
 		return fmt.Errorf("delete %s: %s", r.of.keyText(r.Values), problem)
 	}
 	return Mistake{File: r.File, Line: r.Line, Problem: problem}
 }
-
-// Classes of errors that are due to a row's values, and the code of a CHECK.
-// https://www.postgresql.org/docs/current/errcodes-appendix.html
-const (
-	dataException      = "22"
-	integrityViolation = "23"
-	checkViolation     = "23514"
-)
 
 // upsert returns the statement that writes a row, given as JSON.
 func (t *table) upsert() string {
