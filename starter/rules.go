@@ -220,7 +220,11 @@ func (a *app) applyRules(ctx context.Context, dir string, flags rulesFlags) erro
 				return err
 			}
 		}
-		return a.record(ctx, db, countText(result.Plan), "rules")
+		detail := countText(result.Plan)
+		if order.Commit != "" {
+			detail += ", from commit " + order.Commit
+		}
+		return a.record(ctx, db, detail, "rules")
 	})
 	if err != nil {
 		return advised(err)

@@ -53,7 +53,7 @@ func TestRules(t *testing.T) {
 	c.fails(t, failed, "unknown flag", "rules", "plan", dir, "--prun")
 	c.fails(t, failed, "accepts 1 arg", "rules", "plan")
 	require.Contains(t, c.must(t, "rules", "apply", dir, "--reason", "deals", "--commit", "c0ffee"), "applied\n")
-	require.Contains(t, c.must(t, "audit", "--target", "rules"), "1 created, 2 changed, 0 deleted --reason deals\n")
+	require.Contains(t, c.must(t, "audit", "--target", "rules"), "1 created, 2 changed, 0 deleted, from commit c0ffee --reason de")
 
 	c.exec(t, "UPDATE event_category SET category = 'ads' WHERE event_type = 'PROMOTION'")
 	drifted := c.run(t, "rules", "plan", dir)

@@ -77,17 +77,15 @@ func Load(dir string) (*Folder, error) {
 	l := loading{Folder: &Folder{Dir: dir, texts: map[string]bool{}}, keys: map[string]Row{}}
 	var names []string
 	for _, entry := range entries {
-		switch name := entry.Name(); filepath.Ext(name) {
-		case ".yaml", ".yml", textExtension, htmlExtension:
-			switch {
-			case strings.HasPrefix(name, "."): // an editor's
-			case strings.HasSuffix(name, ".yml"):
-				l.refuse(name, 1, "rename it to %s.yaml", strings.TrimSuffix(name, ".yml"))
-			case strings.HasSuffix(name, ".yaml"):
-				names = append(names, name)
-			default:
-				l.texts[name] = false
-			}
+		name := entry.Name()
+		switch extension := filepath.Ext(name); {
+		case strings.HasPrefix(name, "."): // an editor's
+		case extension == ".yml":
+			l.refuse(name, 1, "rename it to %s.yaml", strings.TrimSuffix(name, extension))
+		case extension == ".yaml":
+			names = append(names, name)
+		case extension == textExtension, extension == htmlExtension:
+			l.texts[name] = false
 		}
 	}
 	if len(names) == 0 && len(l.mistakes) == 0 {
