@@ -144,3 +144,24 @@ func TestExportKeepsEveryText(t *testing.T) {
 	}
 	require.Greater(t, len(slices.Collect(maps.Keys(contents(t, dir)))), 40)
 }
+
+// A text of several lines replaces a text inside braces, where YAML allows no block.
+func TestExportOfLinesIntoBraces(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	dir := folderOf(t, "OFFER.yaml", offer)
+	require.NoError(t, apply(t, s, dir, false, order))
+	postgrestest.Exec(t, s, "UPDATE notification_template SET body = E'Half\nprice', url = 'https://example.com' WHERE event_type = 'OFFER'")
+	postgrestest.Exec(t, s, "UPDATE event_type_channel_routing SET roles = '{\"a b\",\"#c\"}' WHERE channel_type = 'PUSH'")
+	postgrestest.Exec(t, s, "INSERT INTO event_type_recipients (event_type, entity_type) VALUES ('OFFER', 'ADMIN')")
+	export(t, s, dir)
+	require.Empty(t, summary(plan(t, s, dir, true).Changes))
+	require.Equal(t, `
+recipients:
+  - {entity_type: ADMIN}
+channels: {EMAIL: {delay: 5 minutes, delivery_strategy: DELAYED}, PUSH: {roles: [a b, '#c']}}
+category: offers
+texts: {"*": {en: {title: Offer, body: "Half\nprice", url: 'https://example.com'}}}
+`, contents(t, dir)["OFFER.yaml"])
+}
