@@ -41,17 +41,20 @@ func (e Engine) compile(row notification.Template) *compiled {
 	case notification.Mrkdwn:
 		parseBody = parseMrkdwn
 	}
-	title, titleErr := parsePart("title", row.Title, parseText)
-	body, bodyErr := parsePart("body", row.Body, parseBody)
-	url, urlErr := parsePart("url", row.URL, parseText)
+	title, titleErr := parsePart("title", row.Title, parseText, e.Coverage.part(row, "title"))
+	body, bodyErr := parsePart("body", row.Body, parseBody, e.Coverage.part(row, "body"))
+	url, urlErr := parsePart("url", row.URL, parseText, e.Coverage.part(row, "url"))
 	return &compiled{title: title, body: body, url: url, err: cmp.Or(titleErr, bodyErr), urlErr: urlErr}
 }
 
-func parsePart(name, source string, parse func(name, source string) (executable, error)) (templatePart, error) {
+// parser parses the source of a part. A watcher records the branches that its executions take.
+type parser func(name, source string, w *watcher) (executable, error)
+
+func parsePart(name, source string, parse parser, w *watcher) (templatePart, error) {
 	if len(source) > maxBytes {
 		return templatePart{}, fmt.Errorf("%s: %w", name, errSourceTooLong)
 	}
-	t, err := parse(name, source)
+	t, err := parse(name, source, w)
 	if err != nil {
 		return templatePart{}, err
 	}
@@ -62,16 +65,16 @@ func parsePart(name, source string, parse func(name, source string) (executable,
 // long.
 func unparsable(cause error) error { return fmt.Errorf("cannot be parsed: %.200s", cause) }
 
-func parseText(name, source string) (executable, error) {
-	return parsePlain(name, source, shown)
+func parseText(name, source string, w *watcher) (executable, error) {
+	return parsePlain(name, source, shown, w)
 }
 
-func parseMrkdwn(name, source string) (executable, error) {
-	return parsePlain(name, source, mrkdwnData)
+func parseMrkdwn(name, source string, w *watcher) (executable, error) {
+	return parsePlain(name, source, mrkdwnData, w)
 }
 
 // parsePlain parses a template of text/template, in which each value passes through print.
-func parsePlain(name, source string, print any) (executable, error) {
+func parsePlain(name, source string, print any, w *watcher) (executable, error) {
 	t, err := texttemplate.New(name).Option("missingkey=error").Funcs(functions()).Parse(source)
 	if err != nil {
 		return nil, unparsable(err)
@@ -83,9 +86,10 @@ func parsePlain(name, source string, print any) (executable, error) {
 			}
 			return []parse.Node{node}
 		})
+		w.watch(defined.Tree)
 		prepare(defined.Tree)
 	}
-	return t.Funcs(map[string]any{"_print": print, "_each": each}), nil
+	return t.Funcs(map[string]any{"_print": print, "_each": each}).Funcs(w.functions()), nil
 }
 
 // prepare makes a template write an empty text at the start of each loop's body and of itself. So its

@@ -13,16 +13,17 @@ import (
 
 // parseHTML parses a template of html/template. Where html/template would put a placeholder, the
 // template fails.
-func (e Engine) parseHTML(name, source string) (executable, error) {
+func (e Engine) parseHTML(name, source string, w *watcher) (executable, error) {
 	t, err := htmltemplate.New(name).Option("missingkey=error").Funcs(functions()).Parse(source)
 	if err != nil {
 		return nil, unparsable(err)
 	}
 	for _, defined := range t.Templates() {
 		eachNode(defined.Tree, keepConditions)
+		w.watch(defined.Tree)
 		prepare(defined.Tree)
 	}
-	t.Funcs(map[string]any{"_each": each, "_condition": condition})
+	t.Funcs(map[string]any{"_each": each, "_condition": condition}).Funcs(w.functions())
 	// The first execution completes the template with escapers. It ends at the first checkpoint.
 	var refused *htmltemplate.Error
 	if err := execute(t); errors.As(err, &refused) {

@@ -31,7 +31,8 @@ var errLongForWebSocket = errors.New("title and body are longer than 4 KiB, the 
 
 // Engine makes texts from templates.
 type Engine struct {
-	LinkSchemes []string // further schemes of links from data; see [linkSchemes]
+	LinkSchemes []string  // further schemes of links from data; see [linkSchemes]
+	Coverage    *Coverage // records what is rendered; nil: nothing is recorded
 }
 
 // linkSchemes are the schemes that a link from data may have.
@@ -69,6 +70,10 @@ const maxTimeouts = 3
 // key identifies a template. Its locale is canonical.
 type key struct{ eventType, channel, locale string }
 
+func keyOf(row notification.Template) key {
+	return key{row.EventType, row.Channel, canonical(row.Locale)}
+}
+
 // NewSet returns the templates of an event. rows may contain rows of other events. If two rows
 // have the same key, the first counts.
 func (e Engine) NewSet(event notification.Event, rows []notification.Template) *Set {
@@ -94,7 +99,7 @@ func (e Engine) newSet(rows []notification.Template) *Set {
 		shelf: &shelf{engine: e, rows: make(map[key]notification.Template, len(rows)), compiled: map[key]*compiled{}, timeouts: map[key]int{}},
 	}
 	for _, row := range rows {
-		k := key{row.EventType, row.Channel, canonical(row.Locale)}
+		k := keyOf(row)
 		if _, found := s.rows[k]; !found {
 			s.rows[k] = row
 		}
