@@ -26,8 +26,8 @@ const rulesTimeout = 2 * time.Minute
 const gitTimeout = 5 * time.Second
 
 func rulesCommand(a *app) *cobra.Command {
-	return group("rules", "Keep the rules in files: export, plan, apply",
-		schemaOfRulesCommand(a), exportRulesCommand(a), planRulesCommand(a), applyRulesCommand(a))
+	return group("rules", "Keep the rules in files: export, test, plan, apply",
+		schemaOfRulesCommand(a), exportRulesCommand(a), testRulesCommand(a), planRulesCommand(a), applyRulesCommand(a))
 }
 
 func schemaOfRulesCommand(a *app) *cobra.Command {

@@ -172,15 +172,6 @@ func (l *loading) items(f *file, node *yaml.Node) []*yaml.Node {
 	return node.Content
 }
 
-// tests reads the tests of an event type.
-func (l *loading) tests(f *file, node *yaml.Node) {
-	event := &l.Events[len(l.Events)-1]
-	if err := node.Decode(&event.Tests); err != nil {
-		line, problem := yamlProblem(err)
-		l.refuse(f.name, max(line, node.Line), "%s", strings.TrimSpace(problem))
-	}
-}
-
 // keyOf returns the table and the values of a row's key as one text.
 func (t *table) keyOf(values map[string]any) string {
 	var key strings.Builder

@@ -28,9 +28,9 @@ type Folder struct {
 
 // EventType is the file of an event type.
 type EventType struct {
-	Type  string `yaml:"-"`
-	File  string `yaml:"-"` // its path
-	Tests []Test `yaml:"tests,omitempty"`
+	Type  string
+	File  string // its path
+	Tests []Test
 }
 
 // Row is a row of a table, as a file says it.

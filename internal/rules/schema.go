@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"herald/internal/notification"
 )
 
 // schema is a JSON Schema, or a part of one.
@@ -136,6 +138,10 @@ func typeSchema(of reflect.Type) schema {
 	switch {
 	case of == reflect.TypeFor[time.Time]():
 		return schema{"type": "string", "format": "date-time"}
+	case of == reflect.TypeFor[Payload]():
+		return schema{"type": []string{"object", "null"}}
+	case of == reflect.TypeFor[notification.Decision]():
+		return schema{"enum": notification.Decisions()}
 	case reflect.PointerTo(of).Implements(reflect.TypeFor[yaml.Unmarshaler]()):
 		return schema{}
 	}
@@ -145,7 +151,11 @@ func typeSchema(of reflect.Type) schema {
 	case reflect.Slice:
 		return schema{"type": []string{"array", "null"}, "items": typeSchema(of.Elem())}
 	case reflect.Map:
-		return schema{"type": []string{"object", "null"}, "additionalProperties": typeSchema(of.Elem())}
+		made := schema{"type": []string{"object", "null"}, "additionalProperties": typeSchema(of.Elem())}
+		if of.Key() == reflect.TypeFor[notification.Channel]() {
+			made["propertyNames"] = schema{"enum": channels()}
+		}
+		return made
 	case reflect.String:
 		return schema{"type": []string{"string", "number", "boolean", "null"}}
 	case reflect.Bool:
