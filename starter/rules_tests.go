@@ -26,17 +26,16 @@ func testRulesCommand(a *app) *cobra.Command {
 	var junit string
 	cmd := &cobra.Command{
 		Use:   "test DIR",
-		Short: "Run the tests beside the rules of a folder",
+		Short: "Run the tests in a folder of rules",
 		Long: `Run the tests of a folder of rules with the worker's planner. The run creates a schema in the
 database of DATABASE_URL and drops it at the end. It needs no Temporal, sends nothing, and does
 not touch other schemas.
 
 It exits 1 if a test fails, and prints each difference. After all tests it lists the rules, the
 texts and the branches of texts that no test reaches.`,
-		Example: `  starter rules test rules
-  starter rules test rules --run 'RESERVATION_REQUESTED/.*by day' --junit report.xml`,
-		Args: cobra.ExactArgs(1),
-		RunE: a.within(rulesTestTimeout, func(ctx context.Context, args []string) error { return testRules(ctx, a, args[0], only, junit) }),
+		Example: "  starter rules test rules\n  starter rules test rules --junit report.xml -o json",
+		Args:    cobra.ExactArgs(1),
+		RunE:    a.within(rulesTestTimeout, func(ctx context.Context, args []string) error { return testRules(ctx, a, args[0], only, junit) }),
 	}
 	cmd.Flags().Var(&terminal.Value{Kind: "regexp", Read: func(text string) (_ string, err error) {
 		only, err = regexp.Compile(text)

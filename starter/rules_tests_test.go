@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -77,4 +78,20 @@ func TestRulesTestMisused(t *testing.T) {
 	c.fails(t, calledWrong, "accepts 1 arg(s)", "rules", "test")
 	c.fails(t, failed, "BOOKED.yaml:2: unknown key \"chanels\"", "rules", "test", rulesFolder(t, "\nchanels: {}\n"))
 	c.fails(t, failed, "no such file or directory", "rules", "test", filepath.Join(dir, "missing"))
+}
+
+// documentedTests matches the tests in docs/rules.md, and what the command prints about them.
+var documentedTests = regexp.MustCompile("(?s)```yaml\n(tests:\n.*?)```.*?```\n(.*?)```")
+
+func TestRulesTestInTheDocument(t *testing.T) {
+	t.Parallel()
+
+	c, dir := withDatabase(t), t.TempDir()
+	folder := documentedRules(t, dir)
+	block := documentedTests.FindStringSubmatch(string(must(os.ReadFile("../docs/rules.md"))(t)))
+	name := filepath.Join(folder, "APPOINTMENT_BOOKED.yaml")
+	require.NoError(t, os.WriteFile(name, append(must(os.ReadFile(name))(t), "\n"+block[1]...), 0o600))
+	failing := c.run(t, "rules", "test", folder)
+	require.Equal(t, failed, failing.code, failing.err)
+	require.Equal(t, block[2], strings.ReplaceAll(failing.out, dir+"/", ""))
 }

@@ -10,8 +10,8 @@ import (
 	"herald/internal/notification"
 )
 
-// Test is a test beside the rules of an event type: an event, the people in the directory, and what each
-// of them gets.
+// Test is a test of an event type's rules: an event, the people in the directory, and what each of them
+// gets.
 type Test struct {
 	Name      string       `yaml:"name"`
 	At        time.Time    `yaml:"at"`        // when the event is written and planned; zero: at no particular time
@@ -105,14 +105,14 @@ func jsonScalar(node *yaml.Node) (value any, err error) {
 // TestTexts are texts by recipient and channel.
 type TestTexts map[Reference]map[notification.Channel]TestText
 
-// TestText is what a recipient reads; nil: any text.
+// TestText is the text that a recipient reads; nil: any text.
 type TestText struct {
 	Title *string `yaml:"title"`
 	Body  *string `yaml:"body"`
 	URL   *string `yaml:"url"`
 }
 
-// TestPerson is a person in the directory during a test. The names are those of the columns.
+// TestPerson is a person in the directory during a test. The keys have the names of the columns.
 type TestPerson struct {
 	Is              Reference  `yaml:"is"`     // RESTAURANT_USER/10
 	Member          References `yaml:"member"` // RESTAURANT/5, or a list of groups
@@ -134,7 +134,7 @@ type TestPerson struct {
 	Line int `yaml:"-"`
 }
 
-// TestPreference is what a person has set for a channel.
+// TestPreference holds a person's settings for a channel.
 type TestPreference struct {
 	Enabled         *bool   `yaml:"enabled"` // nil: true
 	QuietHoursStart *string `yaml:"quiet_hours_start"`

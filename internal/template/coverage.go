@@ -130,9 +130,11 @@ func (w *watcher) branches(n *parse.BranchNode, word string, within *branch) {
 	if n.ElseList != nil {
 		w.list(n.ElseList, w.add(branchKey{n.Pipe.Pos, false}, "{{else}} of "+text, within))
 	}
-	report := call("_branch", n.Pipe.Pos)
-	place := &parse.NumberNode{NodeType: parse.NodeNumber, Pos: n.Pipe.Pos, IsInt: true, Int64: int64(n.Pipe.Pos), Text: fmt.Sprint(n.Pipe.Pos)}
-	report.Args = append(report.Args, place)
+	at := n.Pipe.Pos
+	report := call("_branch", at)
+	report.Args = append(report.Args, &parse.NumberNode{
+		NodeType: parse.NodeNumber, Pos: at, IsInt: true, Int64: int64(at), Text: fmt.Sprint(at),
+	})
 	n.Pipe.Cmds = append(n.Pipe.Cmds, report)
 }
 

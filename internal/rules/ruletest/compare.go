@@ -19,7 +19,7 @@ type Difference struct {
 	Got       string               `json:"got"`
 }
 
-// Part is what a [Difference] is about.
+// Part names the part of the plan that differs.
 type Part string
 
 // The parts.
@@ -31,7 +31,7 @@ const (
 	PartURL      Part = "url"
 )
 
-// texts are what recipients would read.
+// texts holds the texts that recipients would read.
 type texts map[rules.Reference]map[notification.Channel]notification.Text
 
 func (t texts) add(who rules.Reference, channel notification.Channel, text notification.Text) {

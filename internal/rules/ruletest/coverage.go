@@ -44,8 +44,8 @@ func (c *coverage) escalated(eventType string, from notification.Channel) {
 	c.escalations[reached{eventType, from}] = true
 }
 
-// recipients records the rows that name somebody. It asks the directory about each row alone, since a
-// recipient whom several rows name is planned once.
+// recipients records the rows that name somebody. It asks the directory about each row alone: if
+// several rows name a recipient, planning names only the first one.
 func (c *coverage) recipients(ctx context.Context, plan *planner.Plan) error {
 	eventType := plan.Event.Type
 	if c.named[eventType] == nil {

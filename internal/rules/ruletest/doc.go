@@ -1,4 +1,4 @@
-// Package ruletest runs the tests beside the rules of a folder.
+// Package ruletest runs the tests in a folder of rules.
 //
 // A run creates a schema in the database of DATABASE_URL, with Herald's tables and the rules of the
 // folder, and drops it at the end. For each test it replaces the people in the directory, and lets the

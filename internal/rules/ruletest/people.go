@@ -38,8 +38,8 @@ const (
 // emptied are the tables with rows of people. The others go with recipient.
 var emptied = []string{"recipient", "user_settings", "user_notification_preferences", "user_category_preferences"}
 
-// fill replaces the people of the last test by those of another one, in one transaction and round trip. A
-// person that the database refuses is a [rules.Mistake].
+// fill replaces the people of the last test, in one transaction and round trip. A person that the database
+// refuses is a [rules.Mistake].
 func (s *schema) fill(ctx context.Context, test rules.Test) error {
 	batch := &pgx.Batch{}
 	of := []int{} // the lines of the statements

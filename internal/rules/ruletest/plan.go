@@ -80,7 +80,9 @@ func (t *testing) write(ctx context.Context, recipient notification.Recipient, c
 }
 
 // escalate renders the deliveries that follow a delivery which does not arrive.
-func (t *testing) escalate(ctx context.Context, recipient notification.Recipient, from notification.Channel, decided []notification.Choice) {
+func (t *testing) escalate(
+	ctx context.Context, recipient notification.Recipient, from notification.Channel, decided []notification.Choice,
+) {
 	for {
 		i := slices.IndexFunc(t.plan.Escalations, func(e notification.Escalation) bool { return e.From == from })
 		if i < 0 {
@@ -105,7 +107,7 @@ func (t *testing) escalate(ctx context.Context, recipient notification.Recipient
 	}
 }
 
-// reasons tells for each expected recipient whom planning did not name, why.
+// reasons returns why planning did not name some of the expected recipients.
 func (t *testing) reasons(ctx context.Context, test rules.Test) (map[rules.Reference][]string, error) {
 	reasons := map[rules.Reference][]string{}
 	for who := range test.Expect {

@@ -34,7 +34,7 @@ type schema struct {
 	in     *db.DB
 }
 
-// newSchema creates a schema in a database, and drops those that killed runs left behind.
+// newSchema creates a schema in a database, and drops the schemas that killed runs left behind.
 func newSchema(ctx context.Context, in *db.DB) (*schema, error) {
 	if err := mayCreate(ctx, in); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func mayCreate(ctx context.Context, in *db.DB) error {
 		return nil
 	}
 	return &migrate.SchemaError{
-		Problem: fmt.Sprintf("tests run in a schema of their own, and role %s may not create schemas in database %s", role, database),
+		Problem: fmt.Sprintf("the tests need a separate schema, and role %s may not create schemas in database %s", role, database),
 		Remedy: fmt.Sprintf("as the owner of the database: GRANT CREATE ON DATABASE %s TO %s; or set DATABASE_URL to a database for tests",
 			quote(database), quote(role)),
 	}
