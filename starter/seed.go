@@ -50,8 +50,7 @@ func (a *app) seed(ctx context.Context, slackURL string, yes bool) error {
 		}
 		return a.record(ctx, db, cmp.Or(rowsByTable(changed), "nothing overwritten"), "the example")
 	}
-	scripts, settings := seed.Scripts(slackURL)
-	if err := db.RunScripts(ctx, scripts, settings, confirm); err != nil {
+	if err := seed.Load(ctx, db, slackURL, confirm); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
 	return a.Print(map[string]bool{"seeded": true}, func(w io.Writer) {

@@ -52,9 +52,8 @@ func newInstallation(t *testing.T) *installation {
 		"FCM_BASE_URL": server.URL + "/v1", "FCM_PROJECT_ID": "herald-check", "WEBHOOK_ALLOWED_HOSTS": "*",
 		"WEBHOOK_SECRET": "whsec_aHVudGVyMi1odW50ZXIyLWh1bnRlcjItaHVudGVyMg==", "SLACK_ALLOWED_HOSTS": strings.TrimPrefix(server.URL, "http://"),
 	}
-	scripts, settings := seed.Scripts(server.URL)
 	agree := func(context.Context, map[string]int) error { return nil }
-	require.NoError(t, i.RunScripts(t.Context(), scripts, settings, agree))
+	require.NoError(t, seed.Load(t.Context(), i.DB, server.URL, agree))
 	return i
 }
 

@@ -69,12 +69,15 @@ const maxFileSize = 1 << 20
 var errNoRules = errors.New("there are no rules")
 
 // Load reads a folder. The error of a folder with mistakes is [Mistakes].
-func Load(dir string) (*Folder, error) {
-	entries, err := os.ReadDir(dir)
+func Load(dir string) (*Folder, error) { return LoadFS(os.DirFS(dir), dir) }
+
+// LoadFS reads a folder from files, as [Load] does. dir is the folder's name in errors.
+func LoadFS(files fs.FS, dir string) (*Folder, error) {
+	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
-		return nil, fmt.Errorf("read the folder of rules: %w", err)
+		return nil, fmt.Errorf("read the folder of rules: %w", named(err, dir))
 	}
-	l := loading{Folder: &Folder{Dir: dir, texts: map[string]bool{}}, keys: map[string]Row{}}
+	l := loading{source: files, Folder: &Folder{Dir: dir, texts: map[string]bool{}}, keys: map[string]Row{}}
 	var names []string
 	for _, entry := range entries {
 		name := entry.Name()
@@ -121,6 +124,7 @@ func installationFirst(a, b string) int {
 // loading is the state of one [Load].
 type loading struct {
 	*Folder
+	source   fs.FS
 	keys     map[string]Row // the first row of each key
 	mistakes Mistakes
 }
@@ -131,7 +135,7 @@ func (l *loading) refuse(name string, line int, format string, args ...any) {
 
 // load reads a file of rules.
 func (l *loading) load(name string) error {
-	source, err := read(l.Dir, name)
+	source, err := l.read(name)
 	if err != nil {
 		return err
 	}
@@ -201,20 +205,31 @@ func yamlProblem(err error) (line int, problem string) {
 	return line, problem
 }
 
-func read(dir, name string) ([]byte, error) {
-	opened, err := os.Open(filepath.Join(dir, name))
+func (l *loading) read(name string) ([]byte, error) {
+	path := filepath.Join(l.Dir, name)
+	opened, err := l.source.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("read the rules: %w", err)
+		return nil, fmt.Errorf("read the rules: %w", named(err, path))
 	}
 	defer func() { _ = opened.Close() }()
 	content, err := io.ReadAll(io.LimitReader(opened, maxFileSize+1))
-	if err == nil && len(content) > maxFileSize {
-		err = &fs.PathError{Op: "read", Path: opened.Name(), Err: errors.New("is larger than 1 MiB")}
-	}
-	if err == nil && !utf8.Valid(content) {
-		err = &fs.PathError{Op: "read", Path: opened.Name(), Err: errors.New("is not UTF-8")}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the rules: %w", named(err, path))
+	case len(content) > maxFileSize:
+		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("is larger than 1 MiB")}
+	case !utf8.Valid(content):
+		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("is not UTF-8")}
 	}
 	return content, err
+}
+
+// named returns an error about a file with the file's whole path.
+func named(err error, path string) error {
+	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
+		return &fs.PathError{Op: cause.Op, Path: path, Err: cause.Err}
+	}
+	return err
 }
 
 // typeOf returns the event type of a file. A type with letters that no file name may have is

@@ -67,7 +67,7 @@ func (l *loading) text(at place, values map[string]any, c column) (text any, fro
 		return nil, "", false
 	}
 	l.texts[name] = true
-	content, err := read(l.Dir, name)
+	content, err := l.read(name)
 	if err != nil {
 		l.refuse(name, 1, "%s", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"herald/internal/db"
 )
 
-// Write inserts the rows of the folder, and changes rows that exist. A row that the database refuses
+// Write inserts the rows of the folder, and changes rows that differ. A row that the database refuses
 // is a [Mistake].
 func (f *Folder) Write(ctx context.Context, tx pgx.Tx) error {
 	return upsert(ctx, tx, f.Rows)
@@ -59,15 +59,17 @@ func (r Row) mistake(err error) error {
 
 // upsert returns the statement that writes a row, given as JSON.
 func (t *table) upsert() string {
-	set := []string{}
+	set, before, after := []string{}, []string{}, []string{}
 	for _, c := range t.columns {
 		if !slices.Contains(t.key, c.name) {
 			set = append(set, fmt.Sprintf("%s = excluded.%s", c.name, c.name))
+			before, after = append(before, t.name+"."+c.name), append(after, "excluded."+c.name)
 		}
 	}
 	action := "NOTHING"
 	if len(set) > 0 {
-		action = "UPDATE SET " + strings.Join(set, ", ")
+		action = fmt.Sprintf("UPDATE SET %s WHERE (%s) IS DISTINCT FROM (%s)",
+			strings.Join(set, ", "), strings.Join(before, ", "), strings.Join(after, ", "))
 	}
 	return fmt.Sprintf(`
 		INSERT INTO %s (%s)

@@ -1,4 +1,5 @@
--- The people: two restaurants, an agency, customers in three time zones, admins and a guest.
+-- The people and groups, with their settings: two restaurants, an agency, customers in three time zones,
+-- admins and a guest.
 -- The addresses use domains and numbers reserved for examples; herald.slack_url is Slack's URL.
 
 -- Refuse a directory made of views: an INSERT could write the operator's own tables behind them.
@@ -93,3 +94,49 @@ SET    role   = excluded.role,
        active = excluded.active
 WHERE  (entity_member.role, entity_member.active)
        IS DISTINCT FROM (excluded.role, excluded.active);
+
+-- What the restaurants set for their members.
+INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, max_recipients, allowed_roles)
+VALUES ('RESTAURANT', '5', 'SMS', NULL, true, NULL, '{MANAGER}'),
+       ('RESTAURANT', '7', 'SMS', NULL, false, NULL, NULL),
+       ('RESTAURANT', '7', 'SMS', 'RESERVATION_CANCELLED', true, NULL, NULL), -- overrides the row above
+       ('RESTAURANT', '7', 'EMAIL', NULL, true, 1, NULL),
+       ('RESTAURANT', '7', 'PUSH', NULL, true, NULL, '{MANAGER,CHEF}')
+ON CONFLICT ON CONSTRAINT entity_notification_settings_once DO UPDATE
+SET    enabled        = excluded.enabled,
+       max_recipients = excluded.max_recipients,
+       allowed_roles  = excluded.allowed_roles
+WHERE  (entity_notification_settings.enabled, entity_notification_settings.max_recipients, entity_notification_settings.allowed_roles)
+       IS DISTINCT FROM (excluded.enabled, excluded.max_recipients, excluded.allowed_roles);
+
+-- What people set for themselves.
+INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
+VALUES ('CUSTOMER', '43', 'offers', 'EMAIL', false)
+ON CONFLICT (user_type, user_id, category, channel_type) DO UPDATE
+SET    enabled = excluded.enabled
+WHERE  user_category_preferences.enabled IS DISTINCT FROM excluded.enabled;
+
+-- Quiet hours here last all day except for a moment after midnight, so that the example has the
+-- same result at any hour. The moment lasts a second if a delivery waits for it, else a
+-- microsecond.
+INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end, priority)
+VALUES ('RESTAURANT_USER', '10', 'SLACK', true, true, '00:00:00.000001', '00:00', 'NORMAL'), -- SLACK ignores quiet hours
+       ('RESTAURANT_USER', '11', 'PUSH', false, false, NULL, NULL, 'NORMAL'),
+       ('RESTAURANT_USER', '13', 'EMAIL', true, true, '00:00:00.000001', '00:00', 'NORMAL'),
+       ('RESTAURANT_USER', '13', 'PUSH', true, true, '00:00:00.000001', '00:00', 'NORMAL'),
+       ('AGENCY_USER', '30', 'WEBSOCKET', false, false, NULL, NULL, 'NORMAL'), -- mandatory messages are still sent
+       ('AGENCY_USER', '30', 'EMAIL', false, false, NULL, NULL, 'NORMAL'),
+       ('AGENCY_USER', '31', 'SMS', true, true, '00:00:00.000001', '00:00', 'NORMAL'),
+       ('CUSTOMER', '43', 'EMAIL', true, false, NULL, NULL, 'HIGH'),
+       ('CUSTOMER', '44', 'PUSH', false, false, NULL, NULL, 'NORMAL'),
+       ('CUSTOMER', '46', 'PUSH', true, true, '00:00:01', '00:00', 'NORMAL'),
+       ('CUSTOMER', '46', 'SMS', true, true, '00:00:00.000001', '00:00', 'NORMAL'),
+       ('ADMIN', '2', 'WEBSOCKET', false, false, NULL, NULL, 'NORMAL')
+ON CONFLICT (user_type, user_id, channel_type) DO UPDATE
+SET    enabled             = excluded.enabled,
+       quiet_hours_enabled = excluded.quiet_hours_enabled,
+       quiet_hours_start   = excluded.quiet_hours_start,
+       quiet_hours_end     = excluded.quiet_hours_end,
+       priority            = excluded.priority
+WHERE  (user_notification_preferences.enabled, user_notification_preferences.quiet_hours_enabled, user_notification_preferences.quiet_hours_start, user_notification_preferences.quiet_hours_end, user_notification_preferences.priority)
+       IS DISTINCT FROM (excluded.enabled, excluded.quiet_hours_enabled, excluded.quiet_hours_start, excluded.quiet_hours_end, excluded.priority);

@@ -20,9 +20,8 @@ import (
 // load loads the example, and overwrites rows that differ from it.
 func load(t *testing.T, db *db.DB, slackURL string) {
 	t.Helper()
-	scripts, settings := seed.Scripts(slackURL)
 	overwrite := func(context.Context, map[string]int) error { return nil }
-	require.NoError(t, db.RunScripts(t.Context(), scripts, settings, overwrite))
+	require.NoError(t, seed.Load(t.Context(), db, slackURL, overwrite))
 }
 
 func events(t *testing.T) []example.ExpectedEvent {

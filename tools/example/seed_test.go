@@ -2,7 +2,6 @@ package example_test
 
 import (
 	"cmp"
-	"encoding/json"
 	"os"
 	"testing"
 
@@ -54,35 +53,6 @@ func TestSeedEventsReachPeople(t *testing.T) {
 			}
 			require.Equal(t, given.Expect.Recipients, planned)
 		})
-	}
-}
-
-// The text of the event in the first document is "Table for 4", as the document says.
-func TestSeedEventTexts(t *testing.T) {
-	t.Parallel()
-
-	db := seeded(t)
-	_, err := db.Pool.Exec(t.Context(), "UPDATE recipient SET locale = 'en'")
-	require.NoError(t, err)
-	tests := map[string]string{ // payload: text
-		`{"customer_name": "John", "party_size": 4, "time": "20:00"}`: "John: table for 4 at 20:00",
-		`{"time": "19:30", "people": 4}`:                              "Table for 4 at 19:30",
-		`{"customer": {"name": "Ada"}, "pax": 2, "date": "2026-12-20", "time": "19:30"}`: "Ada: table for 2 on 2026-12-20 at " +
-			"19:30",
-		`{"customer": {}, "customer_name": null, "pax": null, "guests": 3, "date": null, "notes": null}`: "Table for 3",
-		`{}`: "Table",
-	}
-	for payload, want := range tests {
-		id := "evt-" + want
-		require.NoError(t, event.On(db).InsertEvents(t.Context(), []outbox.Event{{
-			ID: id, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: json.RawMessage(payload),
-		}}))
-		plan(t, db, id)
-		var title, body string
-		require.NoError(t, db.Pool.QueryRow(t.Context(),
-			"SELECT title, body FROM notification WHERE event_id = $1 AND user_id = '10' AND channel = 'SMS'", id).Scan(&title, &body))
-		require.Equal(t, "New reservation", title)
-		require.Equal(t, want, body)
 	}
 }
 
