@@ -226,7 +226,11 @@ CREATE TABLE event_outbox (
     expires_at timestamp with time zone, -- Nothing of the event is sent from this time on. Null or infinity: no limit. A time before 1970 is stored as 1970: the event has expired.
     collapse_key text, -- The event takes the place of older events of its type with the same key, for each recipient: at most 150 bytes. Null: it replaces none.
     traceparent text, -- The producer's span, as in the header traceparent of W3C: Herald's spans continue its trace. An invalid one is ignored. Null: none.
+    actor_type text, -- The user_type of the person whose act caused the event. They are not told about it (ACTOR), unless the event names them as CUSTOMER, or tell_actor is true. Any other word means no person. Null: unknown.
+    actor_id text, -- The user_id of that person. Null, as actor_type: unknown.
+    exclude text[], -- People who are not told about the event (EXCLUDED): up to 100 texts such as RESTAURANT_USER/10, user_type and user_id. Null: none.
     CONSTRAINT event_outbox_pkey PRIMARY KEY (event_id),
+    CONSTRAINT event_outbox_actor CHECK ((((actor_type IS NULL) = (actor_id IS NULL)) AND ((octet_length(actor_type) >= 1) AND (octet_length(actor_type) <= 100)) AND ((octet_length(actor_id) >= 1) AND (octet_length(actor_id) <= 100)) AND (actor_type !~ '[[:cntrl:]/]'::text) AND (actor_id !~ '[[:cntrl:]\u0080-\u009f\u2028-\u202e\u2066-\u2069]'::text))) NOT VALID,
     CONSTRAINT event_outbox_aggregate_id_given CHECK (((source <> 'herald'::text) OR (aggregate_id IS NOT NULL))),
     CONSTRAINT event_outbox_aggregate_id_length CHECK (((octet_length(aggregate_id) >= 1) AND (octet_length(aggregate_id) <=
 CASE source
@@ -258,6 +262,9 @@ CASE source
     ELSE 255
 END))),
     CONSTRAINT event_outbox_event_type_printable CHECK ((event_type !~ '[[:cntrl:]\u0080-\u009f\u2028-\u202e\u2066-\u2069]'::text)),
+    CONSTRAINT event_outbox_exclude CHECK (((cardinality(exclude) <= 100) AND (array_position(exclude, NULL::text) IS NULL) AND (octet_length(array_to_string(exclude, '
+'::text)) <= 10000) AND (array_to_string(exclude, '
+'::text) ~ '^([A-Z][A-Z0-9_]{0,29}/[^[:cntrl:]\u0080-\u009f\u2028-\u202e\u2066-\u2069]+(\n|$))*$'::text))) NOT VALID,
     CONSTRAINT event_outbox_expires_at CHECK ((expires_at < '10000-01-01 00:00:00+00'::timestamp with time zone)),
     CONSTRAINT event_outbox_failed_says_why CHECK (((status <> 'FAILED'::text) OR (error_message IS NOT NULL))),
     CONSTRAINT event_outbox_lease_has_end CHECK (((lease_owner IS NULL) = (lease_until IS NULL))),
@@ -309,6 +316,7 @@ CREATE TABLE event_type_channel_routing (
     digest_at time without time zone, -- For AGGREGATE: time of the digest on the recipient's clock, instead of digest_window. user_settings.digest_at replaces it. Null: digest_window counts.
     digest_days text, -- With digest_at: the days of the week, such as mon,fri. Null: every day.
     once_per_address boolean, -- true: of several recipients of an event with the same address on the channel, only the first gets the message (SAME_ADDRESS for the others), mandatory or not. Null: true for SLACK, whose webhook belongs to a Slack channel, else false.
+    tell_actor boolean DEFAULT false NOT NULL, -- true: the person in event_outbox.actor_type and actor_id is told over the channel like others.
     CONSTRAINT event_type_channel_routing_pkey PRIMARY KEY (event_type, channel_type),
     CONSTRAINT event_type_channel_routing_channel FOREIGN KEY (channel_type) REFERENCES channel(channel_type),
     CONSTRAINT event_type_channel_routing_delay CHECK (((delay >= '00:00:00'::interval) AND (delay <= '30 days'::interval))),
@@ -364,6 +372,15 @@ CREATE TABLE event_type_recipients (
     CONSTRAINT event_type_recipients_once UNIQUE NULLS NOT DISTINCT (event_type, user_type, entity_type, entity_id_path),
     CONSTRAINT event_type_recipients_user_type FOREIGN KEY (user_type) REFERENCES user_type(user_type),
     CONSTRAINT event_type_recipients_path CHECK (((entity_type = ANY (ARRAY['ADMIN'::text, 'BROADCAST'::text])) OR (COALESCE(entity_id_path, ''::text) <> ''::text)))
+);
+
+-- What the payloads of an event type look like. POST /api/events refuses other payloads, and `starter check` finds them among the last events. An INSERT is not checked.
+CREATE TABLE event_type_schema (
+    event_type text NOT NULL, -- event_outbox.event_type.
+    payload_schema jsonb NOT NULL, -- A JSON Schema of draft 2020-12, up to 64 KiB. A $ref stays in the schema; format is checked.
+    CONSTRAINT event_type_schema_pkey PRIMARY KEY (event_type),
+    CONSTRAINT event_type_schema_object CHECK ((jsonb_typeof(payload_schema) = 'object'::text)),
+    CONSTRAINT event_type_schema_size CHECK ((octet_length((payload_schema)::text) <= 65536))
 );
 
 -- Limits on the messages to one recipient over a channel.
@@ -1184,6 +1201,32 @@ BEGIN
     END IF;
     RETURN NEW;
 END;
+$function$;
+
+CREATE OR REPLACE FUNCTION herald_emit(event_type text, aggregate_type text, aggregate_id text, payload jsonb, event_id text DEFAULT NULL::text, correlation_id text DEFAULT NULL::text, cancels text DEFAULT NULL::text, cancels_types text[] DEFAULT NULL::text[], expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, collapse_key text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, actor_type text DEFAULT NULL::text, actor_id text DEFAULT NULL::text, exclude text[] DEFAULT NULL::text[])
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+DECLARE
+    id text := coalesce(herald_emit.event_id, 'evt-' || gen_random_uuid());
+BEGIN
+    IF herald_emit.cancels IS NULL AND herald_emit.cancels_types IS NULL THEN
+        INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id, expires_at, collapse_key, traceparent,
+                                  actor_type, actor_id, exclude)
+        VALUES (id, herald_emit.event_type, herald_emit.aggregate_type, herald_emit.aggregate_id, herald_emit.payload, herald_emit.correlation_id,
+                herald_emit.expires_at, herald_emit.collapse_key, herald_emit.traceparent, herald_emit.actor_type, herald_emit.actor_id,
+                herald_emit.exclude);
+    ELSE
+        INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id, expires_at, collapse_key, traceparent,
+                                  actor_type, actor_id, exclude, cancels, cancels_types)
+        VALUES (id, herald_emit.event_type, herald_emit.aggregate_type, herald_emit.aggregate_id, herald_emit.payload, herald_emit.correlation_id,
+                herald_emit.expires_at, herald_emit.collapse_key, herald_emit.traceparent, herald_emit.actor_type, herald_emit.actor_id,
+                herald_emit.exclude, herald_emit.cancels, herald_emit.cancels_types);
+    END IF;
+    RETURN id;
+END
 $function$;
 
 CREATE OR REPLACE FUNCTION leave_out_erased()

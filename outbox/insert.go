@@ -27,6 +27,11 @@ type Event struct {
 	ExpiresAt   time.Time // no message is sent from this time on; zero: no limit; after 9999 in UTC: refused
 	CollapseKey string    // the event replaces older events of its type with the same key, at most 150 bytes; empty: it replaces none
 	Traceparent string    // the service's W3C traceparent: Herald's spans continue its trace, at most 100 bytes; empty: none
+
+	// The person whose act caused the event is not told about it, unless the event names them as CUSTOMER. Both empty: unknown.
+	ActorType string   // their user_type
+	ActorID   string   // their user_id
+	Exclude   []string // more people who are not told, at most 100, by user_type and user_id: RESTAURANT_USER/10
 }
 
 // maxRows is the maximum number of events in one statement: Postgres accepts 65,535 parameters.
@@ -90,8 +95,8 @@ type optionalColumn struct {
 var optionalColumns = []optionalColumn{
 	optionalText("cancels", func(e Event) string { return e.Cancels }),
 	{
-		"cancels_types", "CASE WHEN $%[1]d::text <> '' THEN ARRAY (SELECT jsonb_array_elements_text($%[1]d::text::jsonb)) END",
-		cancelsTypes,
+		"cancels_types", textArray,
+		func(e Event) any { return jsonList(e.CancelsTypes) },
 		func(e Event) bool { return e.CancelsTypes != nil },
 	},
 	{
@@ -101,15 +106,25 @@ var optionalColumns = []optionalColumn{
 	},
 	optionalText("collapse_key", func(e Event) string { return e.CollapseKey }),
 	optionalText("traceparent", func(e Event) string { return e.Traceparent }),
+	optionalText("actor_type", func(e Event) string { return e.ActorType }),
+	optionalText("actor_id", func(e Event) string { return e.ActorID }),
+	{
+		"exclude", textArray,
+		func(e Event) any { return jsonList(e.Exclude) },
+		func(e Event) bool { return len(e.Exclude) > 0 },
+	},
 }
 
-// cancelsTypes returns a JSON list; empty: every type.
-func cancelsTypes(e Event) any {
-	if e.CancelsTypes == nil {
+// textArray makes an array of a [jsonList].
+const textArray = "CASE WHEN $%[1]d::text <> '' THEN ARRAY (SELECT jsonb_array_elements_text($%[1]d::text::jsonb)) END"
+
+// jsonList returns texts as a JSON list; empty: null.
+func jsonList(texts []string) string {
+	if texts == nil {
 		return ""
 	}
-	types, _ := json.Marshal(e.CancelsTypes) // texts can always be encoded
-	return string(types)
+	list, _ := json.Marshal(texts) // texts can always be encoded
+	return string(list)
 }
 
 // notBefore1970 returns 1970 for an earlier time: a driver cannot encode all of them, and all have

@@ -45,6 +45,8 @@ var refusedConstraints = map[string]string{
 	"event_outbox_cancels_another":          "an event cannot cancel itself",
 	"event_outbox_collapse_key":             "a collapse key has 1 to 150 bytes and no control characters",
 	"event_outbox_traceparent":              "a traceparent has at most 100 bytes and no control characters",
+	"event_outbox_actor":                    "actor_type and actor_id come together: 1 to 100 bytes, printable, no / in the type",
+	"event_outbox_exclude":                  "exclude has at most 100 texts such as RESTAURANT_USER/10, and 10,000 bytes",
 	"event_outbox_cancels_types":            "cancels_types needs cancels",
 	"event_outbox_created_at":               "created_at is before 1970 or after 9999, in UTC",
 	"event_outbox_expires_at":               errLateExpiry,

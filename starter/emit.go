@@ -30,6 +30,7 @@ const (
 type emission struct {
 	event   outbox.Event
 	payload string        // as given on the command line
+	actor   string        // TYPE/ID; empty: unknown
 	expires time.Duration // 0: no limit
 	count   int
 }
@@ -57,6 +58,8 @@ One transaction writes up to 1,000 events.`,
 	flags.StringVar(&e.event.Cancels, "cancels", "",
 		"the id of an event to cancel: its unsent deliveries are cancelled, even if it is written later")
 	flags.StringVar(&e.event.CollapseKey, "collapse-key", "", "the event replaces older events of its type with the same key: order-7")
+	flags.StringVar(&e.actor, "actor", "", "who caused the event and is not told about it, as RESTAURANT_USER/10")
+	flags.StringSliceVar(&e.event.Exclude, "exclude", nil, "more people who are not told, as RESTAURANT_USER/10,RESTAURANT_USER/11")
 	flags.StringVar(&e.event.Traceparent, "traceparent", "", "a W3C traceparent: the event's spans continue its trace")
 	flags.DurationVar(&e.expires, "expires-in", 0, "the time until the event expires: 10m (default: no limit)")
 	flags.IntVar(&e.count, "count", 1, "how many events to write, up to 1,000,000")
@@ -73,6 +76,12 @@ func (a *app) emit(ctx context.Context, e emission) error {
 	}
 	if e.expires > 0 {
 		e.event.ExpiresAt = time.Now().Add(e.expires)
+	}
+	if e.actor != "" {
+		var isKey bool
+		if e.event.ActorType, e.event.ActorID, isKey = strings.Cut(e.actor, "/"); !isKey {
+			return misused(errors.New("--actor must be a user type and an id, such as RESTAURANT_USER/10"))
+		}
 	}
 	payload, err := a.payload(e.payload)
 	if err != nil {

@@ -118,6 +118,7 @@ func printOutbox(w io.Writer, o *report.LeasedRow) {
 	terminal.Row(w, "outbox", fmt.Sprintf("%s, claims: %d", o.Status, o.AttemptCount))
 	terminal.Row(w, "created", terminal.Clock(&o.CreatedAt))
 	terminal.Row(w, "published", terminal.Clock(o.PublishedAt))
+	printSet(w, fact{"actor", o.Actor}, fact{"exclude", strings.Join(o.Exclude, ", ")})
 	printSet(w, fact{"collapse key", o.CollapseKey}, fact{"expires", terminal.Clock(o.ExpiresAt)},
 		fact{"claimed until", terminal.Clock(o.LeaseUntil)}, fact{"error", o.ErrorMessage})
 	printSource(w, o)

@@ -198,6 +198,12 @@ var refusals = map[string][]string{
 	"event_outbox_cancels_printable": {`UPDATE event_outbox SET cancels = E'evt\n2'`},
 	"event_outbox_collapse_key": inserts(`UPDATE event_outbox SET `,
 		`collapse_key = ''`, `collapse_key = repeat('é', 76)`, `collapse_key = E'order\n7'`),
+	"event_outbox_actor": inserts(`UPDATE event_outbox SET `, `actor_type = 'ADMIN'`, `actor_id = '1'`, `actor_type = 'A/B', actor_id = '1'`,
+		`actor_type = 'ADMIN', actor_id = ''`, `actor_type = 'ADMIN', actor_id = repeat('1', 101)`, `actor_type = 'ADMIN', actor_id = E'1\n'`),
+	"event_outbox_exclude": inserts(`UPDATE event_outbox SET exclude = `, `'{ADMIN}'`, `'{admin/1}'`, `'{ADMIN/1,NULL}'`, `'{ADMIN/}'`,
+		`'{ADMIN/1,1}'`, `array_fill('ADMIN/1'::text, '{101}')`, `array_fill(repeat('A', 20) || '/' || repeat('1', 100), '{100}')`),
+	"event_type_schema_object":                      {`INSERT INTO event_type_schema VALUES ('T', 'true')`},
+	"event_type_schema_size":                        {`INSERT INTO event_type_schema VALUES ('T', jsonb_build_object('title', repeat('x', 65536)))`},
 	"event_outbox_cancels_another":                  {`UPDATE event_outbox SET cancels = event_id`},
 	"event_type_channel_routing_quiet_hours_action": {routeWith(`quiet_hours_action`, `'WAIT'`)},
 	"entity_notification_settings_once": {

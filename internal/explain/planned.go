@@ -95,6 +95,7 @@ type RoutingNow struct {
 	OnEscalationOnly bool                          `json:"on_escalation_only"` // planning skips it, unless another channel cannot reach them
 	Roles            []string                      `json:"roles"`              // null: any role
 	OncePerAddress   bool                          `json:"once_per_address"`
+	TellActor        bool                          `json:"tell_actor"`
 }
 
 // PreferenceNow is a row of user_notification_preferences.
@@ -137,7 +138,7 @@ func rulesNow(plan *planner.Plan, trace planner.Trace) RulesNow {
 		if r := f.Routing; r.Channel == route.Channel {
 			rules.Routing = &RoutingNow{
 				r.Mandatory, r.Strategy, r.Delay.String(), r.DigestWindow.String(), r.QuietHoursAction, r.Priority, r.SendAtPath, r.SendBefore.String(),
-				r.SkipIfPast, r.ExpiresAfter.String(), r.OnEscalationOnly, r.Roles, r.OncePerAddress,
+				r.SkipIfPast, r.ExpiresAfter.String(), r.OnEscalationOnly, r.Roles, r.OncePerAddress, r.TellActor,
 			}
 		}
 	}

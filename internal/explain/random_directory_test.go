@@ -173,6 +173,9 @@ func (d *directory) addRules() {
 					"channel_type NOT IN ('WEBSOCKET', 'PUSH')",
 					eventType, channel)
 			}
+			if d.odds(20) {
+				d.batch.Queue("UPDATE event_type_channel_routing SET tell_actor = true WHERE event_type = $1 AND channel_type = $2", eventType, channel)
+			}
 			if d.odds(50) {
 				d.batch.Queue("UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', send_at_path = $3, skip_if_past = $4 WHERE "+
 					"event_type = $1 AND channel_type = $2",
@@ -256,12 +259,18 @@ func (d *directory) addEvents() {
 	aggregates := [][2]string{{"RESTAURANT", "5"}, {"AGENCY", "7"}, {"CUSTOMER", customer}, {"ADMIN", "0"}, {"BROADCAST", "0"}, {"ORDER", "1"}}
 	for i, aggregate := range aggregates {
 		id := fmt.Sprintf("evt-%d", i)
-		d.batch.Queue("INSERT INTO event_outbox (created_at, event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($6, $1, $2, "+
-			"$3, $4, $5)",
+		actor := d.some(d.people, 1)[0]
+		var exclude []string
+		for _, person := range d.some(d.people, 5) {
+			exclude = append(exclude, string(person.UserType)+"/"+person.UserID)
+		}
+		d.batch.Queue("INSERT INTO event_outbox (created_at, event_id, event_type, aggregate_type, aggregate_id, payload, actor_type, actor_id, "+
+			"exclude) VALUES ($6, $1, $2, $3, $4, $5, $7, $8, $9)",
 			id, pick(d, "T1", "T1", "T2", "T3"), aggregate[0],
 			aggregate[1], fmt.Sprintf(`{"restaurantId": 5, "agency": {"id": "7"}, "customer": {"id": %s}, "key": %d, "past": %q, "ahead": %q}`,
 				customer, d.random.IntN(2), d.now.Add(-time.Hour).Format(time.RFC3339),
-				d.now.Add(time.Hour).Format(time.RFC3339)), pick(d, d.now, d.now.Add(-time.Hour)))
+				d.now.Add(time.Hour).Format(time.RFC3339)), pick(d, d.now, d.now.Add(-time.Hour)), actor.UserType, actor.UserID,
+			null(d, 30, exclude))
 		d.events = append(d.events, id)
 	}
 }

@@ -170,7 +170,7 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 	var dropped string
 	onlyPlanned := []notification.Decision{ // only planning applies them
 		notification.DecisionMaxRecipients, notification.DecisionSkipped, notification.DecisionSameAddress, notification.DecisionThrottled,
-		notification.DecisionCapped,
+		notification.DecisionCapped, notification.DecisionActor, notification.DecisionExcluded,
 	}
 	for _, finding := range plan.Facts.Findings() {
 		if finding.Applies && !slices.Contains(onlyPlanned, finding.Decision) {

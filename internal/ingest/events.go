@@ -36,6 +36,14 @@ func (s Store) EventType(ctx context.Context, eventID string) (string, error) {
 	return found, db.IgnoreNoRows(err)
 }
 
+// PayloadSchema returns the schema of an event type's payloads; empty: it has none.
+func (s Store) PayloadSchema(ctx context.Context, eventType string) (string, error) {
+	const query = "SELECT payload_schema::text FROM event_type_schema WHERE event_type = $1"
+
+	found, err := db.One(ctx, s.Pool, "read the schema of payloads", pgx.RowTo[string], query, eventType)
+	return found, db.IgnoreNoRows(err)
+}
+
 // Locales returns the most frequent locales of the directory's first people, at most limit.
 func (s Store) Locales(ctx context.Context, limit int) ([]string, error) {
 	const query = `
@@ -60,6 +68,9 @@ func (s Store) HasEvent(ctx context.Context, event outbox.Event) (bool, error) {
 		       AND coalesce(cancels, '') = @cancels
 		       AND expires_at IS NOT DISTINCT FROM @expires_at::timestamptz
 		       AND coalesce(collapse_key, '') = @collapse_key
+		       AND coalesce(actor_type, '') = @actor_type
+		       AND coalesce(actor_id, '') = @actor_id
+		       AND coalesce(exclude, '{}') = @exclude
 		FROM   event_outbox
 		WHERE  event_id = @id`
 
@@ -68,6 +79,7 @@ func (s Store) HasEvent(ctx context.Context, event outbox.Event) (bool, error) {
 		"id": event.ID, "type": event.Type, "aggregate_type": event.AggregateType, "aggregate_id": event.AggregateID,
 		"payload": string(payload), "correlation_id": event.CorrelationID, "cancels": event.Cancels,
 		"expires_at": db.Optional(event.ExpiresAt), "collapse_key": event.CollapseKey,
+		"actor_type": event.ActorType, "actor_id": event.ActorID, "exclude": append([]string{}, event.Exclude...),
 	})
 	if outbox.RefusesValue(err) { // Postgres cannot store the values, so no row has them
 		return false, nil

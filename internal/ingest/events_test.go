@@ -19,12 +19,14 @@ func TestTakeEventComparesEveryField(t *testing.T) {
 	t.Parallel()
 
 	s, ctx := postgrestest.New(t), t.Context()
-	event := outbox.Event{ID: "evt-1", Type: "ORDER_PLACED", AggregateType: "CUSTOMER", AggregateID: "7", Payload: json.RawMessage(`{}`)}
+	event := outbox.Event{ID: "evt-1", Type: "ORDER_PLACED", AggregateType: "CUSTOMER", AggregateID: "7", Payload: json.RawMessage(`{}`),
+		ActorType: "ADMIN", ActorID: "1"}
 	require.True(t, roomtest.Must(ingest.On(s).TakeEvent(ctx, event))(t))
 	other := map[reflect.Type]any{
 		reflect.TypeFor[string]():    "other",
 		reflect.TypeFor[time.Time](): time.Now().Add(time.Hour),
 		reflect.TypeFor[any]():       json.RawMessage(`{"a": 1}`),
+		reflect.TypeFor[[]string]():  []string{"ADMIN/1"},
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(event)) {
 		if field.Name == "CancelsTypes" { // it belongs to the token, not to the event

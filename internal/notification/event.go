@@ -87,6 +87,9 @@ type Event struct {
 	Cancels     string         // the event that this event cancels; empty: none
 	CancelledBy string         // the event that cancels this event; empty: none
 	Answer      ApprovalAnswer // the answer to its approval; empty: none
+
+	Actor   RecipientKey // whose act caused it; empty: unknown
+	Exclude []string     // people who are not told: RESTAURANT_USER/10
 }
 
 // CancelledByEvent precedes the cancelling event's id.

@@ -24,6 +24,10 @@ type Facts struct {
 	Uncounted  bool       // Selected may be too low
 	Caps       Caps       // of the channel
 
+	Acted    bool // the recipient caused the event
+	Direct   bool // with Acted: the event names them as a customer
+	Excluded bool // the event excludes them
+
 	SameAddress RecipientKey // who gets the message at the recipient's address instead; zero: nobody, or the route does not compare addresses
 }
 
@@ -55,6 +59,9 @@ func (s EventSetup) facts(recipient Recipient, route Routing, now time.Time, use
 	if !f.ahead() && route.QuietHoursAction != Ignore {
 		f.Silence = Quiet(f.Preference, recipient.Timezone, now, f.Setting)
 	}
+	key := RecipientKey{UserType: recipient.UserType, UserID: recipient.UserID}
+	f.Acted, f.Excluded = key == s.Event.Actor, slices.Contains(s.Event.Exclude, key.String())
+	f.Direct = f.Acted && s.namesDirectly(key)
 	f.Selected = used[f.Setting.key()]
 	f.Caps = s.Caps.Of(route.Channel)
 	f.SameAddress = s.Holders.other(f)
@@ -123,6 +130,8 @@ type Routing struct {
 	DigestFirst bool           // the first delivery is sent at once
 	DigestAt    *time.Duration // since midnight, by the recipient's clock; nil: DigestWindow counts
 	DigestDays  string         // mon,fri; empty: every day
+
+	TellActor bool // the person who caused the event is told like others
 
 	OncePerAddress bool // of recipients with the same address, only the first gets the message
 

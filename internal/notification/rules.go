@@ -18,6 +18,8 @@ const DecisionSelected Decision = "SELECTED"
 // rules.
 var rules = []rule{
 	expired,
+	actor,
+	excluded,
 	unsupported,
 	userDisabled,
 	groupDisabled,

@@ -40,7 +40,8 @@ var columnsByTable = map[string]columnClasses{
 	"delivery_receipt":   {erased: "detail", kept: "receipt_id delivery_id message_id", plain: "provider at received_at status outcome"},
 	"delivery_retry":     {erased: "error_before", kept: "delivery_id message_id_before", plain: "run_id retried_at again status_before attempts_before"},
 	"erased_recipient":   {kept: "user_type user_id erased_at"},
-	"event_outbox": {erased: "payload", kept: "event_id aggregate_type aggregate_id correlation_id traceparent cancels collapse_key",
+	"event_outbox": {erased: "payload", kept: "event_id aggregate_type aggregate_id correlation_id traceparent cancels collapse_key actor_type " +
+		"actor_id exclude",
 		plain: "seq event_type status cancels_types created_at published_at attempt_count error_message lease_owner lease_until source " +
 			"acknowledged_at produced_at withdrawn_at expires_at"},
 	"lifecycle_event":  {kept: "payload correlation_id", plain: "id event_type created_at sent"},
@@ -74,7 +75,8 @@ var columnsByTable = map[string]columnClasses{
 	"event_type_approval": {plain: "event_type over"},
 	"event_type_channel_routing": {plain: "event_type channel_type mandatory delivery_strategy delay digest_window quiet_hours_action " +
 		"priority push_kind send_at_path send_before skip_if_past on_escalation_only roles expires_after throttle_window throttle_key_path " +
-		"digest_first digest_at digest_days once_per_address"},
+		"digest_first digest_at digest_days once_per_address tell_actor"},
+	"event_type_schema":     {plain: "event_type payload_schema"},
 	"event_type_escalation": {plain: "event_type from_channel to_channel after until if_unreachable confirms"},
 	"event_type_recipients": {plain: "id event_type user_type entity_type entity_id_path roles"},
 	"frequency_cap":         {plain: "channel_type category at_most per spacing action"},

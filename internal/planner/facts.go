@@ -93,6 +93,7 @@ const (
 	           'ThrottleKeyPath', coalesce(e.throttle_key_path, ''),
 	           'OncePerAddress', coalesce(e.once_per_address, e.channel_type = 'SLACK'),
 	           'OnEscalationOnly', e.on_escalation_only,
+	           'TellActor', e.tell_actor,
 	           'Roles', e.roles)`
 )
 
@@ -156,6 +157,9 @@ func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event, now
 		       coalesce(n.cancels, '') AS cancels,
 		       coalesce(` + db.Canceller + `, '') AS cancelled_by,
 		       coalesce((SELECT a.answer FROM event_approval a WHERE a.event_id = n.event_id), '') AS answer,
+		       coalesce(n.actor_type, '') AS actor_user_type,
+		       coalesce(n.actor_id, '') AS actor_user_id,
+		       n.exclude,
 		       clock_timestamp() AS now
 		FROM   event_outbox n
 		WHERE  n.event_id = $1`

@@ -36,6 +36,8 @@ type LeasedRow struct {
 	LeaseUntil     *time.Time `json:"lease_until"`
 	ExpiresAt      *time.Time `json:"expires_at"`
 	CollapseKey    string     `json:"collapse_key"`    // empty: the event replaces none
+	Actor          string     `json:"actor"`           // who caused it, as RESTAURANT_USER/10; empty: unknown
+	Exclude        []string   `json:"exclude"`         // people who are not told, as RESTAURANT_USER/10
 	Cancels        string     `json:"cancels"`         // the event that it cancels; empty: none
 	CancelsUnknown bool       `json:"cancels_unknown"` // nothing is known of that event: it has not come, or was purged
 	CancelledBy    string     `json:"cancelled_by"`    // the event that cancels it; empty: none
@@ -127,6 +129,7 @@ const (
 	// outboxRow reads the event $1 as a [LeasedRow].
 	outboxRow = `
 		SELECT ` + OutboxColumns + `, e.lease_until, e.expires_at, coalesce(e.collapse_key, '') AS collapse_key,
+		       coalesce(e.actor_type || '/' || e.actor_id, '') AS actor, coalesce(e.exclude, '{}') AS exclude,
 		       e.source, e.acknowledged_at, e.produced_at,
 		       coalesce(e.cancels, '') AS cancels,
 		       e.cancels IS NOT NULL

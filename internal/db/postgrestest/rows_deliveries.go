@@ -18,6 +18,9 @@ type Event struct {
 	Source        string                    `db:"source"`
 	Cancels       string                    `db:"cancels"`
 	CollapseKey   string                    `db:"collapse_key"`
+	ActorType     notification.UserType     `db:"actor_type"`
+	ActorID       string                    `db:"actor_id"`
+	Exclude       []string                  `db:"exclude"`
 	Status        notification.OutboxStatus `db:"status"`
 	Error         string                    `db:"error_message"`
 	Attempts      int                       `db:"attempt_count"`

@@ -28,6 +28,7 @@ type Route struct {
 	ThrottleWindow   time.Duration                 `db:"throttle_window"`
 	ThrottleKeyPath  string                        `db:"throttle_key_path"`
 	OncePerAddress   bool                          `db:"once_per_address"`
+	TellActor        bool                          `db:"tell_actor"`
 }
 
 // Target is a row of event_type_recipients: by default the administrators get T.
@@ -53,6 +54,12 @@ type Template struct {
 type Category struct {
 	EventType string `db:"event_type" default:"T"`
 	Category  string `db:"category" default:"offers"`
+}
+
+// Schema is a row of event_type_schema: by default T may have any payload.
+type Schema struct {
+	EventType     string `db:"event_type" default:"T"`
+	PayloadSchema string `db:"payload_schema" default:"{}"`
 }
 
 // Escalation is a row of event_type_escalation: by default an e-mail about T that is not read in
@@ -86,6 +93,7 @@ func (Route) table() string      { return "event_type_channel_routing" }
 func (Target) table() string     { return "event_type_recipients" }
 func (Template) table() string   { return "notification_template" }
 func (Category) table() string   { return "event_category" }
+func (Schema) table() string     { return "event_type_schema" }
 func (Escalation) table() string { return "event_type_escalation" }
 func (Cap) table() string        { return "frequency_cap" }
 func (Approval) table() string   { return "event_type_approval" }

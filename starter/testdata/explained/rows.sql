@@ -27,6 +27,7 @@ INSERT INTO event_approval (event_id, asked_at, answer, answered_by, reason, ans
 VALUES ('asks', '2026-11-21 08:02Z', NULL, NULL, NULL, NULL), ('rejected', '2026-11-21 08:02Z', 'REJECTED', 'ada', 'not today', '2026-11-21 08:03Z');
 UPDATE event_outbox SET published_at = '2026-11-21 08:01Z' WHERE event_id = 'evt-1';
 UPDATE event_outbox SET acknowledged_at = '2026-11-21 08:01Z', produced_at = '2026-11-21 08:02Z' WHERE event_id = 'ended';
+UPDATE event_outbox SET actor_type = 'RESTAURANT_USER', actor_id = '10', exclude = '{ADMIN/1,ADMIN/2}' WHERE event_id = 'ended';
 UPDATE event_outbox SET source = 'orders' WHERE event_id = 'incomplete';
 UPDATE event_outbox SET lease_owner = 'poller', lease_until = '2040-01-01 08:00Z', attempt_count = 2 WHERE event_id = 'pending';
 
