@@ -29,6 +29,7 @@ func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 
 	openapi3filter.RegisterBodyDecoder("text/xml", openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("application/cloudevents+json", openapi3filter.JSONBodyDecoder)
 	g, away, busy := newContracted(t), newContracted(t), newContractedWith(t, signin.Share{})
 	away.store.Close()
 	contract := readContract(t, g)
@@ -299,6 +300,10 @@ func eventCases(t *testing.T) []contractCase {
 	written := body("evt-written", "RESERVATION_REQUESTED", `{"note":null}`)
 	return []contractCase{
 		{"event", post(one, body("evt-new", "RESERVATION_REQUESTED", `{"n":1}`)), 201},
+		{"cloud event", request{method: "POST", path: events, token: all, contentType: "application/cloudevents+json", body: `{"specversion":"1.0",
+			"id":"evt-cloud","source":"/orders","type":"RESERVATION_REQUESTED","subject":"RESTAURANT/5","data":{"n":1}}`}, 201},
+		{"event with an actor", post(all, `{"event_id":"evt-acted","event_type":"RESERVATION_REQUESTED","aggregate_type":"RESTAURANT",
+			"aggregate_id":5,"payload":{},"actor_type":"RESTAURANT_USER","actor_id":10,"exclude":["RESTAURANT_USER/11"]}`), 201},
 		{"event again", post(all, written), 200},
 		{"event again, after its type lost its routes", post(all, body("evt-unrouted", "NEWS", `{}`)), 200},
 		{"event, other payload", post(all, body("evt-written", "RESERVATION_REQUESTED", `{"n":2}`)), 409},

@@ -139,6 +139,12 @@ func TestMistakes(t *testing.T) {
 				'CUSTOMER', 'CUSTOMER', 'customerId'); UPDATE event_type_channel_routing
 				SET throttle_window = '1 hour', throttle_key_path = 'sensor' WHERE event_type = 'ORDER_PAID'`,
 			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "evt-1 has no value at throttle_key_path sensor"},
+		{name: "schema that does not compile", sql: schema + `('ORDER_PAID', '{"$ref": "https://example.com/schema.json"}')`,
+			where: "event_type_schema ORDER_PAID", problem: "a $ref must stay in payload_schema"},
+		{name: "schema that refuses an event", event: `{"customerId": 42, "secret@example.com": 1}`, sql: route + recipients + `('ORDER_PAID',
+				'CUSTOMER', 'CUSTOMER', 'customerId'); ` + schema + `('ORDER_PAID', '{"properties": {"customerId": {}},
+				"additionalProperties": false}')`,
+			where: "event_type_schema ORDER_PAID", problem: "it refuses 1 of the last 1 events of its type, such as evt-1: payload (a value that is not shown): is not"},
 		{name: "expires before it is due", sql: route + `UPDATE event_type_channel_routing
 				SET delivery_strategy = 'DELAYED', delay = '1 hour', expires_after = '30 minutes' WHERE event_type = 'ORDER_PAID'`,
 			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "wait 1h0m0s and expire after 30m0s"},
@@ -251,6 +257,7 @@ const (
 	escalated           = `INSERT INTO event_type_channel_routing (event_type, channel_type, on_escalation_only)
 				VALUES ('ORDER_PAID', 'SMS', false), ('ORDER_PAID', 'EMAIL', true); INSERT INTO event_type_escalation
 				VALUES ('ORDER_PAID', 'SMS', 'EMAIL', '1 hour', 'DELIVERED'); `
+	schema   = `INSERT INTO event_type_schema (event_type, payload_schema) VALUES `
 	link     = `INSERT INTO notification_template (event_type, channel, locale, title, body, url) VALUES `
 	linked   = `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('ORDER_PAID', 'WEBSOCKET'); ` + link
 	template = `INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES `

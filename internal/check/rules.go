@@ -12,6 +12,7 @@ import (
 const (
 	recipientRules = "event_type_recipients"
 	routingRules   = "event_type_channel_routing"
+	schemaRules    = "event_type_schema"
 )
 
 // ruleFindings are mistakes in the rules. The first ones show in the last events, as planning reads
@@ -33,6 +34,12 @@ var ruleFindings = []finding[*survey]{
 	{place: routingRules, row: "$route", find: each((*survey).types, lacking(sendTime)),
 		problem: "event $event has no known time: $why",
 		remedy:  "correct send_at_path to the path of the time in the payload, or correct the producer"},
+	{place: schemaRules, row: "$type", find: each((*survey).schemas, uncompiled),
+		problem: "$why",
+		remedy:  "correct the schema: POST /api/events refuses every event of the type"},
+	{place: schemaRules, row: "$type", find: (*survey).refusedPayloads,
+		problem: "it refuses $events of the last $all events of its type, such as $event: $why",
+		remedy:  "correct the producer, or the schema"},
 	{place: "$table", row: "$row", find: (*survey).impossiblePaths,
 		problem: "$flaw",
 		remedy:  "correct $column to where the payload has it"},

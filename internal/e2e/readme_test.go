@@ -151,7 +151,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/directory.md":    true, // TestDirectoryOfViews
 		"docs/disaster.md":     true, // TestTemporalLosesItsDatabase
 		"docs/escalation.md":   true, // TestEscalation
-		"docs/events.md":       true, // TestReadme
+		"docs/events.md":       true, // TestReadme; TestSnippets in outbox
 		"docs/how-it-works.md": true, // TestHowItWorks in internal/notification; TestStatesOfEvents, TestStatesOfDeliveries in internal/db
 		"docs/inbox.md":        true, // TestInboxDocument; TestDocumentHasTheExample in internal/inbox
 		"docs/ingest.md":       true, // TestIngest
@@ -172,7 +172,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		document := must(filepath.Rel("../..", path))(t)
 		for _, block := range codeBlocks(t, document) {
 			require.True(t, known[document], "%s has examples, and no test runs them:\n%s", document, block.text)
-			require.Contains(t, []string{"", "sh", "sql", "yaml", "console", "json", "go", "js", "mermaid"}, block.language, "%s:\n%s", document,
+			require.Contains(t, []string{"", "sh", "sql", "yaml", "console", "json", "go", "js", "mermaid", "java", "typescript", "python"}, block.language, "%s:\n%s", document,
 				block.text)
 			if block.language == "yaml" {
 				require.NoError(t, yaml.Unmarshal([]byte(block.text), new(any)), "%s:\n%s", document, block.text)

@@ -53,6 +53,9 @@ type posted struct {
 	Cancels       string          `json:"cancels"`
 	ExpiresAt     *time.Time      `json:"expires_at"`
 	CollapseKey   string          `json:"collapse_key"`
+	ActorType     string          `json:"actor_type"`
+	ActorID       id              `json:"actor_id"`
+	Exclude       []string        `json:"exclude"`
 }
 
 // id is a text or an integer of any size.
@@ -63,7 +66,7 @@ func (i *id) UnmarshalJSON(text []byte) error {
 	var number json.Number
 	if err := json.Unmarshal(text, &number); err == nil && text[0] != '"' {
 		if strings.ContainsAny(number.String(), ".eE") {
-			return &json.UnmarshalTypeError{Value: "number", Field: "aggregate_id"}
+			return &json.UnmarshalTypeError{Value: "number", Field: "an id"}
 		}
 		*i = id(number)
 		return nil
@@ -190,7 +193,8 @@ func (e *Endpoint) mistakes(ctx context.Context, event outbox.Event) ([]string, 
 	}
 }
 
-// mistakes returns the mistakes of an event: nobody would be told, or a text could not be written.
+// mistakes returns the mistakes of an event: its schema refuses the payload, nobody would be told, or a
+// text could not be written.
 func (r *rules) mistakes(ctx context.Context, event outbox.Event) ([]string, error) {
 	setup := r.setup
 	payload, _ := event.Payload.(json.RawMessage)
@@ -198,9 +202,10 @@ func (r *rules) mistakes(ctx context.Context, event outbox.Event) ([]string, err
 		ID: event.ID, Type: event.Type, AggregateType: event.AggregateType, AggregateID: event.AggregateID, Payload: payload,
 		CreatedAt: setup.Now,
 	}
+	refused := r.schema.mistakes(payload)
 	if len(setup.Routing) == 0 {
 		if event.Cancels != "" {
-			return nil, nil
+			return refused, nil
 		}
 		return []string{"event_type: no row of event_type_channel_routing has it, so the event would tell nobody"}, nil
 	}
@@ -210,6 +215,7 @@ func (r *rules) mistakes(ctx context.Context, event outbox.Event) ([]string, err
 	if len(targets) > 0 { // some of the rules name recipients
 		mistakes = nil
 	}
+	mistakes = append(refused, mistakes...)
 	texts := r.texts.For(setup.Event)
 	for _, route := range setup.Routing {
 		if route.OnEscalationOnly {
@@ -243,6 +249,9 @@ func (r *rules) unwritten(ctx context.Context, texts *template.Set, channel noti
 // readEvent reads the event of a request. The header Idempotency-Key is its id if the body has none.
 func readEvent(w http.ResponseWriter, r *http.Request) (outbox.Event, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, bodyLimit)
+	if event, isOne, err := readCloudEvent(r); isOne {
+		return event, err
+	}
 	text, err := problem.ReadJSON(r)
 	if err != nil {
 		return outbox.Event{}, err
@@ -259,11 +268,18 @@ func readEvent(w http.ResponseWriter, r *http.Request) (outbox.Event, error) {
 		ID: id, Type: body.EventType, AggregateType: body.AggregateType, AggregateID: string(body.AggregateID), Payload: body.Payload,
 		CorrelationID: body.CorrelationID, Cancels: body.Cancels, CollapseKey: body.CollapseKey,
 		Traceparent: tracing.Valid(r.Header.Get("traceparent")),
+		ActorType:   body.ActorType, ActorID: string(body.ActorID), Exclude: body.Exclude,
 	}
-	if body.ExpiresAt != nil { // the year 1 is Go's zero time, which means never, but it has passed
-		if event.ExpiresAt = *body.ExpiresAt; event.ExpiresAt.Unix() < 0 {
-			event.ExpiresAt = time.Unix(0, 0)
-		}
+	if body.ExpiresAt != nil {
+		event.ExpiresAt = expiry(*body.ExpiresAt)
 	}
 	return event, nil
+}
+
+// expiry returns an event's expiry. The year 1 is Go's zero time, which means never, but it has passed.
+func expiry(at time.Time) time.Time {
+	if at.Unix() < 0 {
+		return time.Unix(0, 0)
+	}
+	return at
 }

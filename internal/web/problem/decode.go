@@ -29,6 +29,11 @@ func ReadJSON(r *http.Request) ([]byte, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, &Refusal{http.StatusUnsupportedMediaType, "the body must be application/json"}
 	}
+	return ReadBody(r)
+}
+
+// ReadBody reads a body of any type, as [ReadJSON] does.
+func ReadBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, BodyError(err)

@@ -27,6 +27,8 @@ VALUES ('KEYLESS', 'EMAIL', 'IMMEDIATE', '0', NULL, '1 hour', 'sensor', NULL, fa
        ('EXPIRED', 'EMAIL', 'DELAYED', '1 hour', NULL, NULL, NULL, '30 minutes', false, NULL),
        ('SILENCED', 'SMS', 'IMMEDIATE', '0', NULL, NULL, NULL, '10 minutes', true, NULL);
 INSERT INTO frequency_cap (channel_type, category, spacing, at_most, per) VALUES ('EMAIL', 'promotions', '1 hour', NULL, NULL), ('SMS', NULL, '1 hour', 3, '2 hours');
+INSERT INTO event_type_schema (event_type, payload_schema)
+VALUES ('KEY_MISSING', '{"required": ["name"], "properties": {"title": {"type": "string"}}}'), ('ROLES_NONE', '{"properties": {"at": {"type": "time"}}}');
 INSERT INTO event_type_approval (event_type, over) SELECT 'UNROUTED_' || lpad(n::text, 2, '0'), 1000 FROM generate_series(1, 12) n;
 UPDATE event_category SET category = 'promotions2' WHERE category = 'offers';
 INSERT INTO event_category (event_type, category) VALUES ('*', 'offers2');
