@@ -8,7 +8,7 @@ GRANT INSERT (event_id, event_type, aggregate_type, aggregate_id, payload, corre
 -- Directory and rules.
 GRANT SELECT ON recipient, recipient_device, entity_member, event_type_recipients, event_type_channel_routing, entity_notification_settings,
                 user_notification_preferences, event_category, user_category_preferences, user_settings, user_type, channel_user_type, notification_template,
-                event_type_escalation, frequency_cap, event_type_approval, event_type_schema TO herald_worker;
+                event_type_escalation, frequency_cap, event_type_approval, event_type_schema, notification_layout TO herald_worker;
 GRANT SELECT ON erased_recipient TO herald_worker, herald_gateway;
 GRANT SELECT ON merged_recipient TO herald_gateway; -- the person that an old link or token means
 GRANT UPDATE (active) ON recipient_device TO herald_worker;
@@ -40,7 +40,7 @@ GRANT SELECT (id, event_id, event_type, correlation_id, user_type, user_id, chan
 GRANT SELECT, UPDATE (status, available_at, sent_at, delivered_at, read_at, last_error, receipt_failed) ON notification_state TO herald_gateway;
 GRANT SELECT (delivery_id, started_at) ON delivery_attempt TO herald_gateway;
 GRANT SELECT ON event_type_recipients, event_type_channel_routing, event_category, user_type, channel_user_type, notification_template, frequency_cap,
-                event_type_approval, event_type_schema TO herald_gateway; -- a gateway with INGEST_AUDIENCE checks events by all rules
+                event_type_approval, event_type_schema, notification_layout TO herald_gateway; -- a gateway with INGEST_AUDIENCE checks events by all rules
 GRANT SELECT, INSERT, UPDATE ON user_notification_preferences, user_category_preferences, user_settings TO herald_gateway;
 GRANT SELECT, INSERT, UPDATE, DELETE ON gateway_ticket TO herald_gateway;
 

@@ -536,6 +536,17 @@ CREATE TABLE notification_decision (
 CREATE INDEX notification_decision_decided_at ON notification_decision USING btree (decided_at);
 CREATE INDEX notification_decision_recipient ON notification_decision USING btree (user_type, user_id, decided_at);
 
+-- What stands around the texts of the templates that name it, such as a header and a footer.
+CREATE TABLE notification_layout (
+    name text NOT NULL, -- The name in notification_template.layout.
+    locale text DEFAULT 'en'::text NOT NULL, -- en, it, it-CH. The locale of the template counts: of it-CH, then it, then en, the first that exists.
+    body text NOT NULL, -- A template in the markup of the channel, with {{block}} where the text goes. It may use .unsubscribe_url, .preferences_url, .reason, .event and .recipient.
+    CONSTRAINT notification_layout_pkey PRIMARY KEY (name, locale),
+    CONSTRAINT notification_layout_locale CHECK ((locale ~ '^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8}){0,5}$'::text)),
+    CONSTRAINT notification_layout_name CHECK ((name ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,49}$'::text)),
+    CONSTRAINT notification_layout_size CHECK (((octet_length(body) >= 1) AND (octet_length(body) <= 65536)))
+);
+
 -- The texts, as Go templates. The most specific row counts: first by event type, then by channel, then by locale. A delivery without a row is FAILED.
 CREATE TABLE notification_template (
     event_type text DEFAULT '*'::text NOT NULL, -- The event type; *: all. digest: of digests. REVIEW_POSTED.digest: of digests of one event type.
@@ -546,6 +557,7 @@ CREATE TABLE notification_template (
     channel_type text GENERATED ALWAYS AS (NULLIF(channel, '*'::text)) STORED, -- channel as a reference to the table channel; null: *.
     shipped boolean DEFAULT false NOT NULL, -- true: the row came with Herald, and nobody changed it. An INSERT of the same key replaces it.
     url text, -- Template of the link, over WEBSOCKET, WEBHOOK, PUSH and SLACK. Null: no link.
+    layout text, -- The name of a notification_layout. With channel *, it holds for EMAIL alone. The items of a digest have none: the digest's own template has one. Null: none.
     CONSTRAINT notification_template_pkey PRIMARY KEY (event_type, channel, locale),
     CONSTRAINT notification_template_channel FOREIGN KEY (channel_type) REFERENCES channel(channel_type),
     CONSTRAINT notification_template_size CHECK (((octet_length(title) + octet_length(body)) <= 65536))

@@ -17,7 +17,6 @@ import (
 	"herald/internal/config"
 	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/template"
 	"herald/internal/terminal"
 	"herald/internal/wiring"
 	"herald/migrations"
@@ -119,7 +118,7 @@ func (a *app) checker(db *db.DB, cfg config.Starter, wired wiring.Wiring, tempor
 	senders := check.Senders{Wired: wired, Problem: config.SendersFrom(a.environment, wired.Read), Channels: notification.Channels()}
 	return func(ctx context.Context, since time.Duration, further ...check.Subject) check.Result {
 		in := check.PlanningInput{
-			DB: db, Senders: senders, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}, Since: since, Sources: temporal.Sources,
+			DB: db, Senders: senders, Texts: texts(cfg), Since: since, Sources: temporal.Sources,
 		}
 		result := check.Run(ctx, slices.Concat(a.subjects(ctx, in, temporal), check.Sources(cfg.Sources),
 			check.Lifecycle(db, cfg.Sources), check.Topics(db, brokers, cfg.Sources), further))

@@ -24,7 +24,6 @@ import (
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/relay/kafka"
-	"herald/internal/template"
 	"herald/outbox"
 )
 
@@ -119,7 +118,7 @@ func (a *app) explainer(ctx context.Context) (e explain.Explainer, err error) {
 	if err != nil {
 		return e, err
 	}
-	e.DB, e.Texts = db, template.Engine{LinkSchemes: cfg.LinkSchemes}
+	e.DB, e.Texts = db, texts(cfg)
 	e.Temporal, e.Unreachable = a.temporal(ctx)
 	e.Namespace = a.namespace()
 	return e, nil

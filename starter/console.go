@@ -18,7 +18,6 @@ import (
 	"herald/internal/config/secret"
 	"herald/internal/explain"
 	"herald/internal/operate"
-	"herald/internal/template"
 	"herald/internal/web/console"
 	"herald/internal/wiring"
 )
@@ -102,7 +101,7 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 	}
 	return console.New(console.Config{
 		Explain: explain.Explainer{
-			DB: db, Temporal: launcher.Client, Namespace: a.namespace(), Texts: template.Engine{LinkSchemes: cfg.LinkSchemes},
+			DB: db, Temporal: launcher.Client, Namespace: a.namespace(), Texts: texts(cfg),
 		},
 		Operator: func(order operate.Order) *operate.Operator {
 			return &operate.Operator{Order: order, DB: db, Launcher: launcher}

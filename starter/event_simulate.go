@@ -14,7 +14,6 @@ import (
 
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/template"
 	"herald/internal/terminal"
 )
 
@@ -78,7 +77,7 @@ func simulateEvent(ctx context.Context, a *app, in explain.SimulateRequest, payl
 	var planned atomic.Int64
 	in.Progress = func(recipients int) { planned.Store(int64(recipients)) }
 	stop := a.Progress(func() string { return fmt.Sprintf("%d recipients planned", planned.Load()) })
-	found, err := explain.Explainer{DB: db, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}}.Simulate(ctx, in)
+	found, err := explain.Explainer{DB: db, Texts: texts(cfg)}.Simulate(ctx, in)
 	stop()
 	return show(a, found, err, printSimulation)
 }

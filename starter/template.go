@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/config"
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/template"
@@ -57,8 +58,19 @@ func previewTemplate(ctx context.Context, a *app, in explain.PreviewRequest, pay
 	if err != nil {
 		return err
 	}
-	found, err := explain.Explainer{DB: db, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}}.Preview(ctx, in)
+	found, err := explain.Explainer{DB: db, Texts: texts(cfg)}.Preview(ctx, in)
 	return show(a, found, err, printPreview)
+}
+
+// texts writes texts as a worker does, with examples of the links in layouts: only a worker makes real ones.
+func texts(cfg config.Starter) template.Engine {
+	return template.Engine{
+		LinkSchemes:    cfg.LinkSchemes,
+		PreferencesURL: "https://herald.example.com/#preferences",
+		UnsubscribeURL: func(notification.Channel, notification.Message) string {
+			return "https://herald.example.com/unsubscribe?token=example"
+		},
+	}
 }
 
 // payloadFile reads a JSON object from a file or the standard input.

@@ -242,7 +242,14 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 	}
 }
 
-func (p *process) texts() template.Engine { return template.Engine{LinkSchemes: p.cfg.LinkSchemes} }
+func (p *process) texts() template.Engine {
+	texts := template.Engine{LinkSchemes: p.cfg.LinkSchemes}
+	if p.cfg.PublicURL != "" {
+		texts.PreferencesURL = p.cfg.PublicURL + "/#preferences"
+		texts.UnsubscribeURL = func(over notification.Channel, m notification.Message) string { return unsubscribeURL(p.cfg, over)(m) }
+	}
+	return texts
+}
 
 // destinations holds the settings of Kafka, of the webhook for lifecycle events, and of the
 // collector of spans.

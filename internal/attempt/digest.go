@@ -221,10 +221,11 @@ func queueDigestTexts(batch *pgx.Batch, key notification.DigestKey, into *notifi
 		WHERE  r.user_type = $1
 		AND    r.user_id = $2
 		LIMIT  1`
-	const templates = `
-		SELECT event_type, channel, locale, title, body, coalesce(url, '') AS url
-		FROM   notification_template
-		WHERE  event_type IN ('digest', $1 || '.digest')
+	templates := `
+		SELECT t.event_type, t.channel, t.locale, t.title, t.body, coalesce(t.url, '') AS url,
+		       ` + db.LayoutFacts("$1") + `
+		FROM   notification_template t
+		WHERE  t.event_type IN ('digest', $1 || '.digest')
 		LIMIT  $2`
 
 	db.QueueEach(batch, []any{&into.Name, &into.Locale}, func() {}, recipient, key.UserType, key.UserID)

@@ -178,6 +178,15 @@ func TestMistakes(t *testing.T) {
 			where: "event_type_channel_routing REVIEW_POSTED/EMAIL", problem: "no template digest/EMAIL"},
 		{name: "template that does not parse", sql: template + `('ORDER_PAID', 'SMS', 'en', 'x', '{{.payload.')`,
 			where: "notification_template ORDER_PAID/SMS/en", problem: "cannot be parsed"},
+		{name: "layout that is missing", sql: `INSERT INTO notification_template (event_type, channel, title, body, layout)
+				VALUES ('ORDER_PAID', 'SMS', 'x', 'x', 'page')`,
+			where: "notification_template ORDER_PAID/SMS/en", problem: "layout page: notification_layout has it neither in"},
+		{name: "layout without a block", sql: layout + `('page', 'Bye')`,
+			where: "notification_template ORDER_PAID/EMAIL/en", problem: "layout page: it has no {{block}}"},
+		{name: "layout that does not parse", sql: layout + `('page', '{{block}} {{if}}')`,
+			where: "notification_template ORDER_PAID/EMAIL/en", problem: "layout page: cannot be parsed"},
+		{name: "layout with a field that it has not", sql: layout + `('page', '{{block}} {{.payload.name}}')`,
+			where: "notification_template ORDER_PAID/EMAIL/en", problem: "layout page: it names a field other than"},
 		{name: "no root, without an event", sql: template + `('ORDER_PAID', 'SMS', 'en', 'x', 'Hello {{.customer.name}}')`,
 			where: "notification_template ORDER_PAID/SMS/en", problem: "write {{.payload.customer.name}}"},
 		{name: "missing key", event: `{"title": "x"}`, sql: route + template + `('ORDER_PAID',
@@ -257,6 +266,8 @@ const (
 	escalated           = `INSERT INTO event_type_channel_routing (event_type, channel_type, on_escalation_only)
 				VALUES ('ORDER_PAID', 'SMS', false), ('ORDER_PAID', 'EMAIL', true); INSERT INTO event_type_escalation
 				VALUES ('ORDER_PAID', 'SMS', 'EMAIL', '1 hour', 'DELIVERED'); `
+	layout = `INSERT INTO notification_template (event_type, channel, title, body, layout)
+				VALUES ('ORDER_PAID', 'EMAIL', 'x', 'x', 'page'); INSERT INTO notification_layout (name, body) VALUES `
 	schema   = `INSERT INTO event_type_schema (event_type, payload_schema) VALUES `
 	link     = `INSERT INTO notification_template (event_type, channel, locale, title, body, url) VALUES `
 	linked   = `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('ORDER_PAID', 'WEBSOCKET'); ` + link

@@ -49,8 +49,8 @@ const otherTables = "These are yours too:\n\n"
 
 // alsoYours lists the tables without a heading that users fill.
 var alsoYours = []string{
-	"channel_user_type", "event_category", "event_type_approval", "event_type_schema", "frequency_cap", "user_category_preferences",
-	"user_settings", "user_type",
+	"channel_user_type", "event_category", "event_type_approval", "event_type_schema", "frequency_cap", "notification_layout",
+	"user_category_preferences", "user_settings", "user_type",
 }
 
 // describe writes the description of each table below its heading, and the list of the others that

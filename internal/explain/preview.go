@@ -67,7 +67,11 @@ func (e Explainer) write(
 ) (Preview, error) {
 	set := e.Texts.NewSet(setup.Event, setup.Templates)
 	row, found := set.Chosen(in.Channel, person.Recipient.Locale)
-	text, err := set.Render(ctx, in.Channel, person.Recipient)
+	render := set.Render
+	if in.Digest {
+		render = set.RenderItem
+	}
+	text, err := render(ctx, in.Channel, person.Recipient)
 	if err != nil {
 		return Preview{}, advice.With(err, mendTemplate(row, found, setup.Event.Type, in.Channel))
 	}

@@ -307,6 +307,10 @@ func (sameText) Render(context.Context, notification.Channel, notification.Recip
 	return notification.Text{Title: "title", Body: "body"}, nil
 }
 
+func (t sameText) RenderItem(ctx context.Context, over notification.Channel, to notification.Recipient) (notification.Text, error) {
+	return t.Render(ctx, over, to)
+}
+
 // sample returns some people with a decision, and some of all people.
 func (d *directory) sample(t *testing.T, event string) []notification.Recipient {
 	t.Helper()

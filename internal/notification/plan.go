@@ -14,6 +14,12 @@ type Template struct {
 	Title     string `json:"-"`
 	Body      string `json:"-"`
 	URL       string `json:"-"`
+
+	Layout     string `json:"-"` // the name of its layout; empty: none
+	LayoutBody string `json:"-"` // in the template's language, or in en; empty: there is none
+	// For the layout's links: the category of the event type, and whether its messages may be switched off.
+	Category string `json:"-"`
+	Optional bool   `json:"-"`
 }
 
 // EventSetup is an event with the configuration of its type.

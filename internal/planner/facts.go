@@ -229,7 +229,8 @@ func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notific
 // event type.
 func queueTemplates(batch *pgx.Batch, eventType, arg string, templates *[]notification.Template) {
 	query := `
-		SELECT t.event_type, t.channel, t.locale, t.title, t.body, coalesce(t.url, '') AS url
+		SELECT t.event_type, t.channel, t.locale, t.title, t.body, coalesce(t.url, '') AS url,
+		       ` + db.LayoutFacts(eventType) + `
 		FROM   notification_template t
 		WHERE  t.event_type IN (` + eventType + `, ` + eventType + ` || '` + notification.EscalatedType("") + `', '*')
 		LIMIT  $2`

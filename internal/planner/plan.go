@@ -41,6 +41,8 @@ type Rows interface {
 // same error, unless ctx has ended.
 type Texts interface {
 	Render(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (notification.Text, error)
+	// RenderItem is Render for an item of a digest.
+	RenderItem(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (notification.Text, error)
 }
 
 // Planner plans events for workers, and for all who ask what a worker would plan.
@@ -218,7 +220,11 @@ func (p *Plan) Delivery(ctx context.Context, recipient notification.Recipient, c
 	if route, _ := p.Route(choice.Channel); route.OncePerAddress {
 		delivery.AddressHash = recipient.AddressHashes[choice.Channel]
 	}
-	text, err := p.textsOf(choice.Escalated).Render(ctx, choice.Channel, recipient)
+	render := p.textsOf(choice.Escalated).Render
+	if choice.Strategy == notification.Aggregate {
+		render = p.textsOf(choice.Escalated).RenderItem
+	}
+	text, err := render(ctx, choice.Channel, recipient)
 	if err != nil {
 		delivery.Problem = cmp.Or(delivery.Problem, err.Error())
 	}

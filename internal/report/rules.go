@@ -71,10 +71,11 @@ func (r Reader) ServingChannels(ctx context.Context) ([]notification.Channel, er
 
 // Templates reads the templates.
 func (r Reader) Templates(ctx context.Context) ([]notification.Template, error) {
-	const query = `
-		SELECT event_type, channel, locale, title, body, coalesce(url, '') AS url
-		FROM   notification_template
-		ORDER BY event_type, channel, locale
+	query := `
+		SELECT t.event_type, t.channel, t.locale, t.title, t.body, coalesce(t.url, '') AS url,
+		       ` + db.LayoutFacts("t.event_type") + `
+		FROM   notification_template t
+		ORDER BY t.event_type, t.channel, t.locale
 		LIMIT  $1`
 
 	return db.Collect(ctx, r.Pool, "read templates", pgx.RowToStructByName[notification.Template], query, mostRules)

@@ -13,9 +13,9 @@ import (
 
 // compiled is a parsed row, or its parse error.
 type compiled struct {
-	title, body, url templatePart
-	err              error // of title or body
-	urlErr           error
+	title, body, url, layout templatePart
+	err                      error // of title, body or layout
+	urlErr                   error
 }
 
 // templatePart is a title, a body or a url.
@@ -44,7 +44,8 @@ func (e Engine) compile(row notification.Template) *compiled {
 	title, titleErr := parsePart("title", row.Title, parseText, e.Coverage.part(row, "title"))
 	body, bodyErr := parsePart("body", row.Body, parseBody, e.Coverage.part(row, "body"))
 	url, urlErr := parsePart("url", row.URL, parseText, e.Coverage.part(row, "url"))
-	return &compiled{title: title, body: body, url: url, err: cmp.Or(titleErr, bodyErr), urlErr: urlErr}
+	layout, layoutErr := e.layoutPart(row)
+	return &compiled{title: title, body: body, url: url, layout: layout, err: cmp.Or(titleErr, bodyErr, layoutErr), urlErr: urlErr}
 }
 
 // parser parses the source of a part. A watcher records the branches that its executions take.

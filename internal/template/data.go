@@ -82,7 +82,9 @@ func (e Engine) Digest(
 		}
 	}
 	event := map[string]any{"type": eventType}
-	data := dataOf{line: map[string]any{"event": event, "Items": plain}, body: map[string]any{"event": event, "Items": marked}}
+	data := dataOf{
+		line: map[string]any{"event": event, "Items": plain}, body: map[string]any{"event": event, "Items": marked}, eventType: eventType,
+	}
 	return s.write(context.Background(), DigestName, channel, recipient, data)
 }
 

@@ -74,7 +74,10 @@ func (e Engine) Usable(row notification.Template) error {
 	if t.err != nil {
 		return t.err
 	}
-	return checkRoots(row.EventType, row.Title, row.Body)
+	if err := checkRoots(row.EventType, row.Title, row.Body); err != nil {
+		return err
+	}
+	return checkLayout(row)
 }
 
 // UsableURL returns why a row's url is wrong for every event; nil: it is not.

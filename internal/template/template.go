@@ -33,6 +33,10 @@ var errLongForWebSocket = errors.New("title and body are longer than 4 KiB, the 
 type Engine struct {
 	LinkSchemes []string  // further schemes of links from data; see [linkSchemes]
 	Coverage    *Coverage // records what is rendered; nil: nothing is recorded
+
+	// UnsubscribeURL and PreferencesURL are for layouts. Nil and empty: people cannot reach a gateway.
+	UnsubscribeURL func(notification.Channel, notification.Message) string
+	PreferencesURL string
 }
 
 // linkSchemes are the schemes that a link from data may have.
@@ -111,9 +115,21 @@ func (e Engine) newSet(rows []notification.Template) *Set {
 // error names the template, and a missing key. It contains nothing of the payload or the
 // recipient. If ctx has ended, an error does not mean that the template is wrong.
 func (s *Set) Render(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (notification.Text, error) {
+	return s.renderEvent(ctx, channel, recipient, dataOf{})
+}
+
+// RenderItem writes the text of an item of a digest, as [Set.Render] does, without a layout.
+func (s *Set) RenderItem(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (notification.Text, error) {
+	return s.renderEvent(ctx, channel, recipient, dataOf{isItem: true})
+}
+
+func (s *Set) renderEvent(
+	ctx context.Context, channel notification.Channel, recipient notification.Recipient, data dataOf,
+) (notification.Text, error) {
 	eventType, _ := s.event["type"].(string)
-	data := map[string]any{"event": s.event, "payload": s.payload}
-	text, err := s.write(ctx, eventType, channel, recipient, dataOf{data, data})
+	data.eventType, data.line = eventType, map[string]any{"event": s.event, "payload": s.payload}
+	data.body = data.line
+	text, err := s.write(ctx, eventType, channel, recipient, data)
 	if err == nil && channel == notification.WebSocket && len(text.Title)+len(text.Body) > maxWebSocketBytes {
 		k, _ := s.find(eventType, string(channel), recipient.Locale)
 		return notification.Text{}, &RowError{k.eventType, k.channel, s.rows[k].Locale, errLongForWebSocket}
@@ -123,7 +139,12 @@ func (s *Set) Render(ctx context.Context, channel notification.Channel, recipien
 
 // dataOf is the data of a template: line for its title and its url, which are plain text, and body for
 // its body. They differ in a digest.
-type dataOf struct{ line, body map[string]any }
+type dataOf struct {
+	line, body map[string]any
+	recipient  notification.Recipient
+	eventType  string
+	isItem     bool // the text becomes an item of a digest, and has no layout
+}
 
 // write fills in the most specific template of a name with data, and adds the recipient's data.
 func (s *Set) write(
@@ -133,6 +154,7 @@ func (s *Set) write(
 	if !found {
 		return notification.Text{}, fmt.Errorf("no template for %s/%s/%s", name, channel, recipient.Locale)
 	}
+	data.recipient = recipient
 	who := recipientData(recipient)
 	data.line["recipient"], data.body["recipient"] = who, who
 	text, err := s.render(ctx, k, channel, data)
@@ -163,12 +185,12 @@ func (s *Set) render(ctx context.Context, k key, channel notification.Channel, d
 	if t.err != nil {
 		return notification.Text{}, t.err
 	}
-	text, err := s.engine.render(ctx, t, k.channel, channel, data)
+	text, err := s.engine.render(ctx, t, s.rows[k], channel, data)
 	if errors.Is(err, errTooSlow) {
 		s.tooSlow(k, &compiled{err: err})
 	}
 	if errors.Is(text.URLProblem, errTooSlow) {
-		s.tooSlow(k, &compiled{title: t.title, body: t.body, urlErr: text.URLProblem})
+		s.tooSlow(k, &compiled{title: t.title, body: t.body, layout: t.layout, urlErr: text.URLProblem})
 	}
 	return text, err
 }
@@ -182,8 +204,10 @@ func (s *Set) tooSlow(k key, instead *compiled) {
 	}
 }
 
-// render writes the parts of a row with the channel of.
-func (e Engine) render(ctx context.Context, t *compiled, of string, channel notification.Channel, data dataOf) (notification.Text, error) {
+// render writes the parts of a row.
+func (e Engine) render(
+	ctx context.Context, t *compiled, row notification.Template, channel notification.Channel, data dataOf,
+) (notification.Text, error) {
 	title, err := t.title.render(ctx, data.line)
 	if err != nil {
 		return notification.Text{}, err
@@ -196,8 +220,8 @@ func (e Engine) render(ctx context.Context, t *compiled, of string, channel noti
 	if err != nil {
 		return notification.Text{}, err
 	}
-	if body, err = e.markUp(body, of, channel); err != nil {
-		return notification.Text{}, t.body.explain(err)
+	if body, err = e.layOut(ctx, t, row, channel, data, body); err != nil {
+		return notification.Text{}, err
 	}
 	text := notification.Text{Title: title, Body: body}
 	if channel.Links() != notification.NoLinks {
@@ -218,6 +242,24 @@ func oneLine(title string) string {
 		title = lineBreak.ReplaceAllString(title, " ")
 	}
 	return strings.TrimSpace(title)
+}
+
+// layOut completes the markup of a body, and writes the layout around it.
+func (e Engine) layOut(
+	ctx context.Context, t *compiled, row notification.Template, channel notification.Channel, data dataOf, body string,
+) (_ string, err error) {
+	if row.Channel != anything { // Slack's markup is completed around the whole
+		if body, err = e.wrap(ctx, t, row, channel, data, body); err != nil {
+			return "", err
+		}
+	}
+	if body, err = e.markUp(body, row.Channel, channel); err != nil {
+		return "", t.body.explain(err)
+	}
+	if row.Channel == anything {
+		return e.wrap(ctx, t, row, channel, data, body)
+	}
+	return body, nil
 }
 
 // markUp completes the markup of a body. A row for every channel is plain text.

@@ -48,6 +48,14 @@ type Template struct {
 	Title     string               `db:"title" default:"title"`
 	Body      string               `db:"body" default:"body"`
 	URL       string               `db:"url"`
+	Layout    string               `db:"layout"`
+}
+
+// Layout is a row of notification_layout: by default the layout page.
+type Layout struct {
+	Name   string `db:"name" default:"page"`
+	Locale string `db:"locale"`
+	Body   string `db:"body" default:"{{block}}"`
 }
 
 // Category is a row of event_category: by default T belongs to offers.
@@ -92,6 +100,7 @@ type Approval struct {
 func (Route) table() string      { return "event_type_channel_routing" }
 func (Target) table() string     { return "event_type_recipients" }
 func (Template) table() string   { return "notification_template" }
+func (Layout) table() string     { return "notification_layout" }
 func (Category) table() string   { return "event_category" }
 func (Schema) table() string     { return "event_type_schema" }
 func (Escalation) table() string { return "event_type_escalation" }
