@@ -90,13 +90,13 @@ func TestExportChangesOnlyWhatDiffers(t *testing.T) {
 	require.False(t, plan(t, s, dir, true).Differs())
 	require.Equal(t, []string{
 		"-   WEBSOCKET: { mandatory: true, priority: HIGH }", // a changed section is written anew
-		"-   SMS: { on_escalation_only: true }",
+		"-   SMS: { on_escalation_only: true, tell_actor: true }",
 		"-     digest_window: 1 hour 30 minutes",
 		"-     roles: [MANAGER]",
 		"- approval: { over: 0 }",
 		"+   WEBSOCKET: {mandatory: true, priority: HIGH}",
 		"+     mandatory: true",
-		"+   SMS: {on_escalation_only: true}",
+		"+   SMS: {on_escalation_only: true, tell_actor: true}",
 		"+     digest_window: 1 day 2 hours",
 		"+   SLACK: {delivery_strategy: DELAYED, delay: 1 minute 30 seconds}",
 	}, diff(before["RESERVATION_REQUESTED.yaml"], after["RESERVATION_REQUESTED.yaml"]))

@@ -33,6 +33,7 @@ var eventSections = []section{
 	{key: "category", table: categories, leaf: scalar,
 		about: "The category that recipients can switch off, and that caps name."},
 	{key: "approval", table: approvals, about: "How many people an event may tell without approval."},
+	{key: "payload_schema", table: schemas, leaf: scalar, about: "The JSON Schema of the payloads."},
 	{key: "group_settings", table: groupSettings, leaf: rows, about: "What groups set for this event type."},
 	{key: "texts", table: templates, nest: textKeys, about: "The texts by channel and locale."},
 	{key: "digest_texts", table: templates, nest: textKeys, suffix: ".digest",
@@ -49,6 +50,7 @@ var installationSections = []section{
 	{key: "caps", table: caps, leaf: rows, about: "Limits on the messages to one recipient."},
 	{key: "group_settings", table: groupSettings, leaf: rows,
 		about: "What groups set for all event types. entity_id 0 holds for all customers, admins or broadcasts."},
+	{key: "layouts", table: layouts, nest: []string{"name", "locale"}, about: "What stands around the texts that name it."},
 	{key: "texts", table: templates, nest: []string{"event_type", "channel", "locale"},
 		about: "The texts of all event types (*) and of digests (digest)."},
 }

@@ -119,6 +119,7 @@ var (
 		{name: "throttle_window", kind: interval},
 		{name: "throttle_key_path"},
 		{name: "once_per_address", kind: boolean},
+		{name: "tell_actor", kind: boolean, standard: false},
 	}}
 	escalations = &table{name: "event_type_escalation", key: []string{"event_type", "from_channel"}, replaced: true, columns: []column{
 		eventType,
@@ -135,6 +136,10 @@ var (
 	approvals = &table{name: "event_type_approval", key: []string{"event_type"}, columns: []column{
 		eventType,
 		{name: "over", kind: integer, required: true},
+	}}
+	schemas = &table{name: "event_type_schema", key: []string{"event_type"}, columns: []column{
+		eventType,
+		{name: "payload_schema", kind: object, required: true},
 	}}
 	groupSettings = &table{
 		name:   "entity_notification_settings",
@@ -162,10 +167,16 @@ var (
 			{name: "title", required: true},
 			{name: "body", required: true, file: true},
 			{name: "url"},
+			{name: "layout"},
 		},
 	}
+	layouts = &table{name: "notification_layout", key: []string{"name", "locale"}, columns: []column{
+		{name: "name", required: true},
+		{name: "locale", required: true},
+		{name: "body", required: true, file: true},
+	}}
 )
 
 var tables = []*table{
-	userTypes, channelUserTypes, caps, recipients, routing, escalations, categories, approvals, groupSettings, templates,
+	userTypes, channelUserTypes, caps, recipients, routing, escalations, categories, approvals, schemas, groupSettings, layouts, templates,
 }

@@ -17,6 +17,8 @@ type Test struct {
 	At        time.Time    `yaml:"at"`        // when the event is written and planned; zero: at no particular time
 	Aggregate Reference    `yaml:"aggregate"` // of the event; empty: none
 	Payload   Payload      `yaml:"payload"`
+	Actor     Reference    `yaml:"actor"`   // whose act caused the event; empty: unknown
+	Exclude   References   `yaml:"exclude"` // people who are not told
 	People    []TestPerson `yaml:"people"`
 	// Expect holds the decision for each recipient and channel. Who is not here is not told.
 	Expect map[Reference]map[notification.Channel]notification.Decision `yaml:"expect"`

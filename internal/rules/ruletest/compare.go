@@ -24,6 +24,7 @@ type Part string
 
 // The parts.
 const (
+	PartPayload  Part = "payload" // of the event, without a recipient
 	PartDecision Part = "decision"
 	PartDelivery Part = "delivery" // it is selected, and fails
 	PartTitle    Part = "title"

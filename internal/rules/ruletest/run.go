@@ -3,11 +3,13 @@ package ruletest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"herald/internal/contract"
 	"herald/internal/db"
 	"herald/internal/notification"
 	"herald/internal/planner"
@@ -66,6 +68,9 @@ func Run(ctx context.Context, in Request) (found Report, err error) {
 	if r.templates, err = (report.Reader{Pool: s.Pool}).Templates(ctx); err != nil {
 		return Report{}, err
 	}
+	if r.schemas, err = s.payloadSchemas(ctx); err != nil {
+		return Report{}, err
+	}
 	r.engine = template.Engine{LinkSchemes: in.LinkSchemes, Coverage: &r.coverage.texts}
 	r.planner = planner.New(planner.On(s.DB), r.engine)
 	found.Tests = []Result{}
@@ -96,6 +101,7 @@ type run struct {
 	planner   planner.Planner
 	engine    template.Engine
 	templates []notification.Template
+	schemas   map[string]*contract.Schema // by event type
 	coverage  *coverage
 }
 
@@ -123,7 +129,7 @@ func (r *run) test(ctx context.Context, eventType string, test rules.Test) (Resu
 	if err != nil {
 		return result, err
 	}
-	result.Differences = append(result.Differences, t.got.compare(test, reasons)...)
+	result.Differences = append(r.mistakes(eventType, plan.Event.Payload), t.got.compare(test, reasons)...)
 	result.Took = time.Since(began)
 	return result, nil
 }
@@ -134,9 +140,41 @@ func eventOf(eventType string, test rules.Test) notification.Event {
 	if payload == nil {
 		payload = rules.Payload("{}")
 	}
-	return notification.Event{
+	event := notification.Event{
 		Type: eventType, AggregateType: string(aggregate.UserType), AggregateID: aggregate.UserID, Payload: []byte(payload),
+		Actor: key(test.Actor),
 	}
+	for _, person := range test.Exclude {
+		event.Exclude = append(event.Exclude, string(person))
+	}
+	return event
+}
+
+// payloadSchemas compiles the schemas of the folder.
+func (s *schema) payloadSchemas(ctx context.Context) (map[string]*contract.Schema, error) {
+	type row struct{ EventType, PayloadSchema string }
+	rows, err := db.Collect(ctx, s.Pool, "read event_type_schema", db.ByName[row](),
+		"SELECT event_type, payload_schema::text FROM event_type_schema")
+	compiled := map[string]*contract.Schema{}
+	for _, row := range rows {
+		schema, flaw := contract.Compile([]byte(row.PayloadSchema))
+		if flaw != nil {
+			return nil, fmt.Errorf("%s: %w", row.EventType, flaw)
+		}
+		compiled[row.EventType] = schema
+	}
+	return compiled, err
+}
+
+// mistakes returns where a payload is not as its schema says.
+func (r *run) mistakes(eventType string, payload []byte) []Difference {
+	found := []Difference{}
+	if schema := r.schemas[eventType]; schema != nil {
+		for _, mistake := range schema.Mistakes(payload) {
+			found = append(found, Difference{Part: PartPayload, Want: "as payload_schema says", Got: mistake.String()})
+		}
+	}
+	return found
 }
 
 func atOf(test rules.Test) time.Time {

@@ -132,6 +132,16 @@ func TestRunFindsDifferences(t *testing.T) {
 			},
 		},
 		{
+			name: "the actor, and somebody who is left out",
+			test: "actor: PATIENT/7\n    exclude: [DOCTOR/1]\n    expect: {}",
+			want: []string{"PATIENT/7 decision", "  want | no recipient of this event", "  got  | EMAIL ACTOR, PUSH ACTOR"},
+		},
+		{
+			name: "another payload",
+			test: "expect: { PATIENT/7: { EMAIL: SELECTED, PUSH: SELECTED } }\n    payload: { patientId: 7, number: [], price: 1, urgent: true }",
+			want: []string{"payload", "  want | as payload_schema says", "  got  | /number: must be integer or string, and is array"},
+		},
+		{
 			name: "a delivery that fails",
 			test: "expect: { PATIENT/7: { EMAIL: SELECTED, PUSH: SELECTED } }\n    payload: { patientId: 7, number: 12, urgent: true }",
 			want: []string{
