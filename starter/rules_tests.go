@@ -55,7 +55,7 @@ func testRules(ctx context.Context, a *app, dir string, only *regexp.Regexp, jun
 		return err
 	}
 	var done atomic.Int64
-	stop := a.Progress(func() string { return fmt.Sprintf("%d tests done", done.Load()) })
+	stop := a.Progress(func() string { return fmt.Sprintf("tests done: %d", done.Load()) })
 	report, err := ruletest.Run(ctx, ruletest.Request{
 		DB: db, Folder: folder, Only: only, LinkSchemes: cfg.LinkSchemes, Progress: func(n int) { done.Store(int64(n)) },
 	})

@@ -27,7 +27,7 @@ func broadcast() *comparison {
 	s := &broadcastRounds{}
 	return &comparison{
 		name:  "broadcast",
-		about: "one event with a mail to each of very many people, beside a loop that sends the same mails without Temporal",
+		about: "one event with a mail to each of very many people, next to a loop that sends the same mails without Temporal",
 		a:     "Herald: plans all of them, while no worker serves e-mail; then one does, and is timed from its first attempt to the last SENT",
 		b:     "a bare loop over planned rows: reads 500, sends them with the same sender, as many at once as Herald, and marks them",
 		flags: func(flags *flag.FlagSet) {

@@ -17,7 +17,7 @@ func floor() *comparison {
 	s := &floorRounds{latency: latency{Seconds: 20}}
 	return &comparison{
 		name:  "floor",
-		about: "how long one event takes to its provider while nothing else runs, beside what Temporal alone takes",
+		about: "how long one event takes to its provider while nothing else runs, next to what Temporal alone takes",
 		a:     "Herald, from before the commit of the row to the request at the sandbox",
 		b:     "bare Temporal, from before the start of a parent with one child to the child's activity",
 		flags: func(flags *flag.FlagSet) {

@@ -18,7 +18,7 @@ type evidence struct {
 	Rows       map[string]eventRow
 	Deliveries map[string]deliveryRow
 	Open       []string        // ids of open workflows of the run's events
-	Published  map[string]int // the messages that RabbitMQ has, by event id
+	Published  map[string]int  // the messages that RabbitMQ has, by event id
 	Topic      map[string]bool // ids of the deliveries that the topic reports as sent; nil: no topic
 }
 

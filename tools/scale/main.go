@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// cost is what one event or one delivery uses. The processor times are in milliseconds, of one core of the
-// machine that docs/scale.md names.
+// cost holds the costs of one event or one delivery. Processor times are in milliseconds of one core.
 type cost struct {
 	transitions                float64 // writes of Temporal
 	worker, temporal, postgres float64
