@@ -105,7 +105,7 @@ The exit code is 0 if there is no difference, 2 if there is one, and 1 after an 
 		Args:        cobra.ExactArgs(1),
 		Annotations: map[string]string{reportsDifference: "true"},
 		RunE: a.within(rulesTimeout, func(ctx context.Context, args []string) error {
-			return a.planRules(ctx, args[0], flags)
+			return planRules(ctx, a, args[0], flags)
 		}),
 	}
 	pruneFlag(cmd, &flags)
@@ -133,7 +133,7 @@ into the folder, or give --overwrite. Without --prune, it deletes nothing.`,
 		Annotations: map[string]string{reportsDifference: "true"},
 		RunE: a.within(rulesTimeout, func(ctx context.Context, args []string) error {
 			if flags.dryRun {
-				return a.planRules(ctx, args[0], flags)
+				return planRules(ctx, a, args[0], flags)
 			}
 			return a.applyRules(ctx, args[0], flags)
 		}),
@@ -152,7 +152,7 @@ type rulesResult struct {
 	Applied    bool              `json:"applied"`
 }
 
-func (a *app) planRules(ctx context.Context, dir string, flags rulesFlags) error {
+func planRules(ctx context.Context, a *app, dir string, flags rulesFlags) error {
 	_, _, result, err := a.plannedRules(ctx, dir, flags)
 	if err = show(a, result, err, printRulesPlan); err == nil && result.Differs() {
 		err = errDiffers

@@ -98,7 +98,7 @@ func (l *Launcher) EachStartedEvent(ctx context.Context, since time.Time, see fu
 		"WorkflowType = '%s' AND TaskQueue = '%s' AND StartTime >= '%s'",
 		workflows.NotifyEventType, workflows.EventsQueue(l.Prefix), since.UTC().Format(time.RFC3339))}
 	for {
-		page, err := l.listPage(ctx, list)
+		page, err := listPage(ctx, l.Client, list)
 		if err != nil {
 			return fmt.Errorf("list the workflows of events: %w", err)
 		}
@@ -115,12 +115,12 @@ func (l *Launcher) EachStartedEvent(ctx context.Context, since time.Time, see fu
 	}
 }
 
-func (l *Launcher) listPage(
-	ctx context.Context, list *workflowservice.ListWorkflowExecutionsRequest,
+func listPage(
+	ctx context.Context, temporal client.Client, list *workflowservice.ListWorkflowExecutionsRequest,
 ) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	return l.Client.ListWorkflow(ctx, list)
+	return temporal.ListWorkflow(ctx, list)
 }
 
 // CheckSource returns the reason why this process cannot start events of a source.

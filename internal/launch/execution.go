@@ -32,7 +32,7 @@ func (l *Launcher) Execution(ctx context.Context, workflowID string) (activities
 		found.ClosedAt = closed.AsTime()
 	}
 	if found.State == activities.WorkflowTerminated {
-		found.State, err = l.terminated(ctx, workflowID, found.RunID)
+		found.State, err = terminated(ctx, l.Client, workflowID, found.RunID)
 	}
 	return found, err
 }
@@ -93,15 +93,15 @@ func (l *Launcher) execution(ctx context.Context, id, workflowType, queue string
 
 // terminated returns the state of a terminated run. A rollback may terminate a run before a worker
 // handles an operator's request to cancel it: the run then counts as cancelled.
-func (l *Launcher) terminated(ctx context.Context, id, runID string) (activities.WorkflowState, error) {
-	reason, err := terminationReason(ctx, l.Client, id, runID)
+func terminated(ctx context.Context, temporal client.Client, id, runID string) (activities.WorkflowState, error) {
+	reason, err := terminationReason(ctx, temporal, id, runID)
 	if err != nil {
 		return activities.WorkflowUnknown, err
 	}
 	if reason != notification.RollbackReason {
 		return activities.WorkflowTerminated, nil
 	}
-	requested, err := cancelRequest(ctx, l.Client, id, runID)
+	requested, err := cancelRequest(ctx, temporal, id, runID)
 	switch {
 	case err != nil:
 		return activities.WorkflowUnknown, err

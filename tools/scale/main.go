@@ -20,9 +20,9 @@ type cost struct {
 
 // The measured costs, by `make bench ARGS='load deliveries broadcast'`.
 var (
-	ofEvent     = cost{transitions: 3, worker: 4.35, temporal: 13.7, postgres: 11.3}
-	ofDelivery  = cost{transitions: 7.82, worker: 5.91, temporal: 21.3, postgres: 18.3}
-	ofBroadcast = cost{transitions: 0.0296, worker: 0.182, temporal: 0.135, postgres: 0.279}
+	ofEvent     = cost{transitions: 2, worker: 3.98, temporal: 13.0, postgres: 3.00}
+	ofDelivery  = cost{transitions: 7.03, worker: 4.06, temporal: 23.1, postgres: 1.88}
+	ofBroadcast = cost{transitions: 0.01, worker: 0.125, temporal: 0.0353, postgres: 0.152}
 )
 
 const (
@@ -55,8 +55,8 @@ func rows() []row {
 	return []row{
 		{"events", func(n float64) string { return whole(events(n)) }},
 		{"state transitions", func(n float64) string { return whole(events(n) * event.transitions) }},
-		{"cores of Temporal", func(n float64) string { return cores(events(n) * event.temporal) }},
-		{"cores of Postgres, Temporal's included", func(n float64) string { return cores(events(n) * event.postgres) }},
+		{"cores of Temporal with its database", func(n float64) string { return cores(events(n) * event.temporal) }},
+		{"cores of Herald's Postgres", func(n float64) string { return cores(events(n) * event.postgres) }},
 		{"cores of workers", func(n float64) string { return cores(events(n) * event.worker) }},
 		{"history shards", func(n float64) string { return power(events(n) * event.transitions * transitionTime * headroom) }},
 		{"partitions of a busy queue", func(n float64) string { return power(math.Max(4, n*headroom/tasksOfPartition)) }},
