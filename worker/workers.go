@@ -26,6 +26,10 @@ import (
 // addition to its provider's timeout.
 const stopTimeout = 10 * time.Second
 
+// cachedWorkflows bounds the workflows that this process keeps in memory, at some 0.1 MB each. Waiting ones
+// leave first, and cost a read of their short history when their time comes.
+const cachedWorkflows = 2000
+
 // pollers bounds the long polls of each worker: for activities, for workflow tasks of its queue, and
 // for workflow tasks of its cached workflows. Temporal's answers ask for more polls while tasks wait,
 // and for fewer while polls wait. An idle worker has one poll of each kind, because a process has up
@@ -72,6 +76,7 @@ func (w *workers) run(ctx context.Context) error {
 	if err := w.requireVersioning(ctx); err != nil {
 		return err
 	}
+	worker.SetStickyWorkflowCacheSize(cachedWorkflows)
 	w.fatal = make(chan error, 1)
 	if w.part.events {
 		w.addEvents()
