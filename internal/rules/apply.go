@@ -32,7 +32,7 @@ func (e *DriftError) Error() string {
 	return "somebody changed rules by hand since the last apply: " + strings.Join(names, ", ")
 }
 
-// Order says who applies rules, and why.
+// Order is the order of an operator to apply rules.
 type Order struct {
 	Actor     string
 	Reason    string

@@ -40,6 +40,8 @@ func TestLoadNamesEachMistake(t *testing.T) {
 		"a key twice":          {"category: a\ncategory: b\n", `%s/OFFER.yaml:2: "category" is here twice`},
 		"a row twice":          {"recipients:\n- { entity_type: ADMIN }\n- { entity_type: ADMIN }\n", `%[1]s/OFFER.yaml:3: the same row is in %[1]s/OFFER.yaml:2: event_type_recipients OFFER ADMIN`},
 		"an alias":             {"channels: { EMAIL: &x { mandatory: true }, SMS: *x }\n", "%[1]s/OFFER.yaml:1: aliases, anchors and keys that are no words are not allowed: write the value out\n%[1]s/OFFER.yaml:1: aliases, anchors and keys that are no words are not allowed: write the value out"},
+		"no number in JSON":    {"payload_schema:\n  maximum: .inf\n", `%s/OFFER.yaml:2: payload_schema: .inf is no number in JSON: quote it, or write it in another way`},
+		"an alias in JSON":     {"payload_schema:\n  a: &x {}\n  b: *x\n", `%s/OFFER.yaml:3: payload_schema: an alias is not allowed: write the value out`},
 		"no YAML":              {"channels:\n  EMAIL: {\n", `%s/OFFER.yaml:2: did not find expected node content`},
 		"two documents":        {"category: a\n---\ncategory: b\n", `%s/OFFER.yaml:2: it must be one document`},
 		"a word":               {"EMAIL\n", "%s/OFFER.yaml:1: it must be a mapping, such as `channels:` with the channels below it"},

@@ -85,7 +85,7 @@ func jsonValue(node *yaml.Node) (any, error) {
 	case yaml.ScalarNode:
 		return jsonScalar(node)
 	}
-	return nil, fmt.Errorf("line %d: an alias is not allowed in a payload: write the value out", node.Line)
+	return nil, fmt.Errorf("line %d: an alias is not allowed: write the value out", node.Line)
 }
 
 func jsonScalar(node *yaml.Node) (value any, err error) {

@@ -35,10 +35,15 @@ func (l *loading) value(f *file, c column, node *yaml.Node) (value any, ok bool)
 	case list:
 		return l.list(f, c, node)
 	case object:
-		if node.Kind != yaml.MappingNode || node.Decode(&value) != nil {
+		if node.Kind != yaml.MappingNode {
 			return wrong("a mapping")
 		}
-		return value, true
+		value, err := jsonValue(node)
+		if err != nil {
+			line, problem := yamlProblem(err)
+			l.refuse(f.name, line, "%s: %s", c.name, problem)
+		}
+		return value, err == nil
 	}
 	if node.Kind != yaml.ScalarNode {
 		return wrong("one value")
