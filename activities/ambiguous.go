@@ -12,8 +12,6 @@ import (
 	"herald/internal/notification"
 )
 
-// # Overview
-//
 // A workflow records the end of its row before it completes, and repeats the record until the database
 // has it. So an open row whose workflow completed has lost its end: Postgres failed over to a standby that
 // lagged, or came back from a backup. Its message may have been sent. The row is ambiguous. Neither the

@@ -25,8 +25,8 @@ const soon = time.Hour
 // Temporal's database: first what is due, then what is due within the hour, then the rest. It is a sweep
 // without a minimum age, without a limit of restarts and without an end before the last row. A second
 // restore, and a restore next to a Temporal that has everything, start nothing. An ambiguous row is
-// started or ended only by an order. Each scan has the rows of
-// the one before, too, because a row may become due in between.
+// started or ended only by an order. Each scan has the rows of the one before, too, because a row may
+// become due in between.
 //
 // When its process dies, the next attempt continues after the last handled row.
 func (a *Activities) Restore(ctx context.Context, in RestoreInput) (notification.Restored, error) {

@@ -23,7 +23,7 @@ const (
 // Schema is a compiled schema. It is safe for concurrent use.
 type Schema struct{ compiled *jsonschema.Schema }
 
-// Compile compiles a schema. The error says what is wrong with it, and where.
+// Compile compiles a schema. Its error names the mistake and the place.
 func Compile(text []byte) (*Schema, error) {
 	if len(text) > maxSize {
 		return nil, errors.New("payload_schema is larger than 64 KiB")
@@ -56,7 +56,7 @@ func (nothing) Load(string) (any, error) {
 	return nil, errors.New("a $ref must stay in payload_schema: #/$defs/…")
 }
 
-// explained says what is wrong with a schema, in one line.
+// explained returns the mistake of a schema in one line.
 func explained(err error) error {
 	var invalid *jsonschema.SchemaValidationError
 	var found *jsonschema.ValidationError
@@ -67,7 +67,7 @@ func explained(err error) error {
 	return errors.New("payload_schema does not compile: " + text)
 }
 
-// Mistakes returns what is wrong with a payload, at most twenty. A payload that is not JSON has no
+// Mistakes returns the mistakes of a payload, at most twenty. A payload that is not JSON has no
 // mistakes: the database refuses it.
 func (s *Schema) Mistakes(payload []byte) []Mistake {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(payload))

@@ -80,7 +80,7 @@ const (
 	maxText = 200
 )
 
-// expected says what a schema expects of a value.
+// expected returns the requirement that a value does not meet.
 func expected(of jsonschema.ErrorKind) string {
 	switch is := of.(type) {
 	case *kind.Type:

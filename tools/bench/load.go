@@ -22,7 +22,7 @@ type loadRounds struct {
 
 	Events int
 
-	worker, loop   *meter
+	ofA, ofB       *meter
 	rounds, looped int // rounds of each side so far
 }
 
@@ -47,14 +47,14 @@ func (s *loadRounds) open(ctx context.Context, stage *stage) (a, b round, err er
 	}
 	r := *s
 	r.installation = in
-	r.worker, r.loop = newMeter(ctx, in.DB, in.worker.PID()), newMeter(ctx, in.DB, os.Getpid())
+	r.ofA, r.ofB = newMeter(ctx, in.DB, in.worker.PID()), newMeter(ctx, in.DB, os.Getpid())
 	return r.a, r.b, in.BindQueue()
 }
 
 func (r *loadRounds) a(ctx context.Context) (*figures, error) {
 	r.rounds++
 	ids := newIDs(r.Name, r.rounds, r.Events)
-	r.worker.begin()
+	r.ofA.begin()
 	began, err := r.write(ctx, "BENCH", ids...)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (r *loadRounds) a(ctx context.Context) (*figures, error) {
 	}
 	f := &figures{}
 	f.add("events", "per minute", float64(r.Events)/last.Sub(began).Minutes())
-	r.worker.end(f, "event", r.Events)
+	r.ofA.end(f, "event", r.Events)
 	some, err := r.awaitClosed(ctx, ids[0], 1)
 	some.add(f, "event", 1)
 	return f, errors.Join(err, r.eachOnce(ids))
@@ -97,7 +97,7 @@ func (r *loadRounds) b(ctx context.Context) (*figures, error) {
 
 	r.looped++
 	ids := newIDs(r.Name+"-loop", r.looped, r.Events)
-	r.loop.begin()
+	r.ofB.begin()
 	began := time.Now()
 	if _, err := r.DB.Exec(ctx, insert, ids); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (r *loadRounds) b(ctx context.Context) (*figures, error) {
 	}
 	f := &figures{}
 	f.add("events", "per minute", float64(r.Events)/time.Since(began).Minutes())
-	r.loop.end(f, "event", r.Events)
+	r.ofB.end(f, "event", r.Events)
 	return f, r.eachOnce(ids)
 }
 
