@@ -36,8 +36,8 @@ Postgres may have lost its last commits, in a failover to a standby that lagged 
 backup. Then some rows are open although their workflow completed: their message may have
 been sent. The command names them, and leaves them as they are. With --resend ambiguous it
 sends them again, so some people get a message twice. With --resend none it ends them.
-With --lost-since it also names events that Temporal started and event_outbox lacks: Postgres
-has lost them, or they were purged.
+With --lost-since it also names attempts without an end, and events that Temporal started and
+event_outbox lacks: Postgres has lost them, or they were purged.
 
 Start the workers first: they do the work. You can interrupt the command at any time: the
 workers continue, and the same command shows the progress again. A second restore starts
@@ -152,6 +152,10 @@ func printRestore(w io.Writer, r restoreView) {
 			terminal.Clock(&lost.Since)))
 		for _, id := range lost.IDs {
 			terminal.Row(w, "lost", id)
+		}
+		terminal.Row(w, "no end", terminal.Grouped(lost.Unended)+" attempts, each of which is repeated once")
+		for _, id := range lost.UnendedIDs {
+			terminal.Row(w, "no end", id)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"herald/internal/db/postgrestest"
 	"herald/internal/launch"
+	"herald/internal/notification"
 )
 
 // visibility is a Temporal that lists the workflows of events in pages.
@@ -49,8 +50,19 @@ func TestLostEvents(t *testing.T) {
 	for i := range 25 {
 		temporal.pages[1] = append(temporal.pages[1], fmt.Sprintf("lost-%02d", i))
 	}
+	now := time.Now()
+	for i, attempt := range []struct{ began, until time.Time }{
+		{now.Add(-time.Minute), now.Add(-time.Second)},
+		{now.Add(-time.Minute), now.Add(time.Minute)},
+		{now.AddDate(0, 0, -2), now.AddDate(0, 0, -1)},
+	} {
+		id := fmt.Sprint("d", i)
+		postgrestest.Add(t, s.Pool, postgrestest.Delivery{EventID: "kept-1", UserID: fmt.Sprint(i), ID: id, Status: notification.Pending})
+		postgrestest.Exec(t, s, "UPDATE notification SET attempt_owner = 'w', attempt_began = $2, attempt_until = $3 WHERE delivery_id = $1",
+			id, attempt.began, attempt.until)
+	}
 	o := &Operator{DB: s, Launcher: &launch.Launcher{Client: temporal, Prefix: "test"}}
-	since := time.Date(2026, 11, 28, 10, 0, 0, 0, time.UTC)
+	since := now.Add(-time.Hour).UTC().Truncate(time.Second)
 
 	found, err := o.LostEvents(t.Context(), since)
 
@@ -59,6 +71,8 @@ func TestLostEvents(t *testing.T) {
 	require.Equal(t, 26, found.Lost)
 	require.Len(t, found.IDs, maxLostIDs)
 	require.Equal(t, []string{"gone", "lost-00"}, found.IDs[:2])
+	require.Equal(t, 1, found.Unended)
+	require.Equal(t, []string{"d0"}, found.UnendedIDs)
 	require.Len(t, temporal.queries, 3)
-	require.Equal(t, "WorkflowType = 'NotifyEvent' AND TaskQueue = 'test-events' AND StartTime >= '2026-11-28T10:00:00Z'", temporal.queries[0])
+	require.Equal(t, "WorkflowType = 'NotifyEvent' AND TaskQueue = 'test-events' AND StartTime >= '"+since.Format(time.RFC3339)+"'", temporal.queries[0])
 }
