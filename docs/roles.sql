@@ -8,7 +8,8 @@ GRANT INSERT (event_id, event_type, aggregate_type, aggregate_id, payload, corre
 -- Directory and rules.
 GRANT SELECT ON recipient, recipient_device, entity_member, event_type_recipients, event_type_channel_routing, entity_notification_settings,
                 user_notification_preferences, event_category, user_category_preferences, user_settings, user_type, channel_user_type, notification_template,
-                event_type_escalation, frequency_cap, event_type_approval, event_type_schema, notification_layout TO herald_worker;
+                event_type_escalation, frequency_cap, event_type_approval, event_type_schema, notification_layout,
+                entity_follow, entity_mute, entity_name TO herald_worker;
 GRANT SELECT ON erased_recipient TO herald_worker, herald_gateway;
 GRANT SELECT ON merged_recipient TO herald_gateway; -- the person that an old link or token means
 GRANT UPDATE (active) ON recipient_device TO herald_worker;
@@ -42,6 +43,8 @@ GRANT SELECT (delivery_id, started_at) ON delivery_attempt TO herald_gateway;
 GRANT SELECT ON event_type_recipients, event_type_channel_routing, event_category, user_type, channel_user_type, notification_template, frequency_cap,
                 event_type_approval, event_type_schema, notification_layout TO herald_gateway; -- a gateway with INGEST_AUDIENCE checks events by all rules
 GRANT SELECT, INSERT, UPDATE ON user_notification_preferences, user_category_preferences, user_settings TO herald_gateway;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entity_follow, entity_mute TO herald_gateway;
+GRANT SELECT ON entity_name TO herald_gateway;
 GRANT SELECT, INSERT, UPDATE, DELETE ON gateway_ticket TO herald_gateway;
 
 -- Devices that recipients register at a gateway. It can read tokens, which are of no use without the worker's account at Firebase, or its key of Web Push.
@@ -90,8 +93,8 @@ GRANT SELECT, DELETE ON preference_change TO herald_operator;
 -- Operators erase and merge people. Herald changes nothing in your views.
 GRANT INSERT ON erased_recipient, delivery_follow_up TO herald_operator;
 GRANT SELECT, INSERT, UPDATE, DELETE ON merged_recipient TO herald_operator;
-GRANT SELECT, DELETE ON recipient, recipient_device, entity_member, user_notification_preferences, user_category_preferences, user_settings, gateway_ticket TO herald_operator;
-GRANT UPDATE (user_type, user_id) ON recipient_device, user_notification_preferences, user_category_preferences, user_settings TO herald_operator;
+GRANT SELECT, DELETE ON recipient, recipient_device, entity_member, user_notification_preferences, user_category_preferences, user_settings, entity_follow, entity_mute, gateway_ticket TO herald_operator;
+GRANT UPDATE (user_type, user_id) ON recipient_device, user_notification_preferences, user_category_preferences, user_settings, entity_follow, entity_mute TO herald_operator;
 GRANT UPDATE (rekeyed_at), DELETE ON herald_secret TO herald_operator;
 REVOKE INSERT ON operator_action FROM herald_operator;
 GRANT SELECT, INSERT (actor, command, target, detail, form) ON operator_action TO herald_operator;

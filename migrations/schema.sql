@@ -128,6 +128,27 @@ CREATE TABLE delivery_retry (
     CONSTRAINT delivery_retry_status CHECK ((status_before = ANY (ARRAY['PENDING'::text, 'SENT'::text, 'DELIVERED'::text, 'FAILED'::text, 'CANCELLED'::text])))
 );
 
+-- Who follows what. A follower counts as a member of the entity with the role FOLLOWER, where event_type_recipients.roles names FOLLOWER.
+CREATE TABLE entity_follow (
+    user_type text NOT NULL, -- Type of the follower.
+    user_id text NOT NULL, -- Id of the follower.
+    entity_type text NOT NULL, -- Kind of entity, as in event_type_recipients: RESTAURANT, ORDER. Not CUSTOMER, ADMIN or BROADCAST.
+    entity_id text NOT NULL, -- Your id of the entity, compared as text; up to 64 bytes.
+    level text DEFAULT 'ALL'::text NOT NULL, -- ALL: everything that followers hear. IMPORTANT: only what is mandatory, or has the priority HIGH.
+    created_at timestamp with time zone DEFAULT now() NOT NULL, -- When the person began to follow.
+    CONSTRAINT entity_follow_pkey PRIMARY KEY (user_type, user_id, entity_type, entity_id),
+    CONSTRAINT entity_follow_user_type FOREIGN KEY (user_type) REFERENCES user_type(user_type),
+    CONSTRAINT entity_follow_entity_id CHECK (((octet_length(entity_id) >= 1) AND (octet_length(entity_id) <= 64))),
+    CONSTRAINT entity_follow_entity_type CHECK ((((octet_length(entity_type) >= 1) AND (octet_length(entity_type) <= 60)) AND (entity_type <> ALL (ARRAY['CUSTOMER'::text, 'ADMIN'::text, 'BROADCAST'::text])))),
+    CONSTRAINT entity_follow_level CHECK ((level = ANY (ARRAY['ALL'::text, 'IMPORTANT'::text]))),
+    CONSTRAINT entity_follow_user_id CHECK ((((octet_length(user_id) >= 1) AND (octet_length(user_id) <= 64)) AND (user_id !~ '[[:cntrl:]]'::text)))
+);
+CREATE INDEX entity_follow_in_order ON entity_follow USING btree (entity_type, entity_id, (
+CASE
+    WHEN (user_id ~ '^[0-9]{1,18}$'::text) THEN (user_id)::bigint
+    ELSE '9223372036854775807'::bigint
+END), user_id, user_type);
+
 -- The members of groups: of restaurant 5, of agency 7. It may be a view of your tables: Herald only reads it.
 CREATE TABLE entity_member (
     entity_type text NOT NULL, -- Kind of group: any word except CUSTOMER, ADMIN and BROADCAST, which have no members here.
@@ -149,6 +170,29 @@ CASE
     ELSE '9223372036854775807'::bigint
 END), user_id, user_type) WHERE active;
 CREATE INDEX entity_member_user ON entity_member USING btree (user_type, user_id);
+
+-- Who has muted what. Nothing reaches the person through the entity (MUTED), except what is mandatory.
+CREATE TABLE entity_mute (
+    user_type text NOT NULL, -- Type of the person.
+    user_id text NOT NULL, -- Id of the person.
+    entity_type text NOT NULL, -- Kind of entity: RESTAURANT, ORDER. Not CUSTOMER, ADMIN or BROADCAST.
+    entity_id text NOT NULL, -- Your id of the entity, compared as text; up to 64 bytes.
+    created_at timestamp with time zone DEFAULT now() NOT NULL, -- When the person muted it.
+    CONSTRAINT entity_mute_pkey PRIMARY KEY (user_type, user_id, entity_type, entity_id),
+    CONSTRAINT entity_mute_user_type FOREIGN KEY (user_type) REFERENCES user_type(user_type),
+    CONSTRAINT entity_mute_entity_id CHECK (((octet_length(entity_id) >= 1) AND (octet_length(entity_id) <= 64))),
+    CONSTRAINT entity_mute_entity_type CHECK ((((octet_length(entity_type) >= 1) AND (octet_length(entity_type) <= 60)) AND (entity_type <> ALL (ARRAY['CUSTOMER'::text, 'ADMIN'::text, 'BROADCAST'::text])))),
+    CONSTRAINT entity_mute_user_id CHECK ((((octet_length(user_id) >= 1) AND (octet_length(user_id) <= 64)) AND (user_id !~ '[[:cntrl:]]'::text)))
+);
+
+-- What people call an entity: Trattoria instead of restaurant 5. Optional; it may be a view of your tables.
+CREATE TABLE entity_name (
+    entity_type text NOT NULL, -- Kind of entity.
+    entity_id text NOT NULL, -- Your id of the entity.
+    name text NOT NULL, -- The name, for everybody who hears of the entity: for {{.reason}}, and where people mute or follow.
+    CONSTRAINT entity_name_pkey PRIMARY KEY (entity_type, entity_id),
+    CONSTRAINT entity_name_length CHECK ((((octet_length(name) >= 1) AND (octet_length(name) <= 200)) AND (name !~ '[[:cntrl:]]'::text)))
+);
 
 -- What a group sets for its members. Without a row: on, any number, any role, no quiet hours. A row for an event type replaces the row for all event types. The rows of entity CUSTOMER, id 0, hold for all customers.
 CREATE TABLE entity_notification_settings (
@@ -490,6 +534,7 @@ CREATE TABLE notification (
     provider text, -- The provider that has the message, or may have it after an attempt without a clear end: sendgrid, twilio. Null: none.
     url text, -- Where it leads, from notification_template.url. Null: nowhere.
     address_hash bytea, -- Hash of the planned address, if the routing tells each address once. Of an event and a channel, each address has one row. Null: the routing does not.
+    member_role text, -- The role in the entity through which the event named the recipient: MANAGER, FOLLOWER. Null: the entity is the recipient, or has no roles.
     CONSTRAINT notification_pkey PRIMARY KEY (id),
     CONSTRAINT notification_delivery_id_once UNIQUE (delivery_id),
     CONSTRAINT notification_once UNIQUE (event_id, user_type, user_id, channel),

@@ -76,8 +76,11 @@ func (e Engine) wrap(
 		return body, nil
 	}
 	data := map[string]any{
-		"block": markedBody(channel, body), "unsubscribe_url": "", "preferences_url": e.PreferencesURL, "reason": in.recipient.Entity.Type,
+		"block": markedBody(channel, body), "unsubscribe_url": "", "preferences_url": "", "reason": in.recipient.Entity.Type,
 		"event": map[string]any{"type": in.eventType}, "recipient": recipientData(in.recipient),
+	}
+	if e.PreferencesURL != nil {
+		data["preferences_url"] = e.PreferencesURL(channel, in.recipient)
 	}
 	if row.Optional && e.UnsubscribeURL != nil {
 		data["unsubscribe_url"] = e.UnsubscribeURL(channel, notification.Message{

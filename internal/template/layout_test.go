@@ -11,7 +11,7 @@ import (
 
 // linked makes the links of layouts.
 var linked = template.Engine{
-	PreferencesURL: "https://h/#preferences",
+	PreferencesURL: func(notification.Channel, notification.Recipient) string { return "https://h/#preferences" },
 	UnsubscribeURL: func(over notification.Channel, m notification.Message) string {
 		return "https://h/unsubscribe?token=" + string(over) + "." + m.UserID + "." + m.Category
 	},

@@ -34,9 +34,10 @@ type Engine struct {
 	LinkSchemes []string  // further schemes of links from data; see [linkSchemes]
 	Coverage    *Coverage // records what is rendered; nil: nothing is recorded
 
-	// UnsubscribeURL and PreferencesURL are for layouts. Nil and empty: people cannot reach a gateway.
+	// These functions make the links of texts. Nil: people cannot reach a gateway.
 	UnsubscribeURL func(notification.Channel, notification.Message) string
-	PreferencesURL string
+	PreferencesURL func(notification.Channel, notification.Recipient) string
+	MuteURL        func(notification.Channel, notification.Recipient, notification.Entity) string
 }
 
 // linkSchemes are the schemes that a link from data may have.

@@ -1,0 +1,69 @@
+-- What people follow and mute, the names of what they follow, and through which role a delivery reached its recipient.
+-- +goose Up
+CREATE TABLE entity_follow (
+    user_type   text,
+    user_id     text,
+    entity_type text,
+    entity_id   text,
+    level       text DEFAULT 'ALL' NOT NULL,
+    created_at  timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT entity_follow_pkey PRIMARY KEY (user_type, user_id, entity_type, entity_id),
+    CONSTRAINT entity_follow_user_type FOREIGN KEY (user_type) REFERENCES user_type,
+    CONSTRAINT entity_follow_user_id CHECK (octet_length(user_id) BETWEEN 1 AND 64 AND user_id !~ '[[:cntrl:]]'),
+    CONSTRAINT entity_follow_entity_type CHECK (octet_length(entity_type) BETWEEN 1 AND 60 AND entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')),
+    CONSTRAINT entity_follow_entity_id CHECK (octet_length(entity_id) BETWEEN 1 AND 64),
+    CONSTRAINT entity_follow_level CHECK (level IN ('ALL', 'IMPORTANT'))
+);
+
+COMMENT ON TABLE entity_follow IS 'Who follows what. A follower counts as a member of the entity with the role FOLLOWER, where event_type_recipients.roles names FOLLOWER.';
+COMMENT ON COLUMN entity_follow.user_type IS 'Type of the follower.';
+COMMENT ON COLUMN entity_follow.user_id IS 'Id of the follower.';
+COMMENT ON COLUMN entity_follow.entity_type IS 'Kind of entity, as in event_type_recipients: RESTAURANT, ORDER. Not CUSTOMER, ADMIN or BROADCAST.';
+COMMENT ON COLUMN entity_follow.entity_id IS 'Your id of the entity, compared as text; up to 64 bytes.';
+COMMENT ON COLUMN entity_follow.level IS 'ALL: everything that followers hear. IMPORTANT: only what is mandatory, or has the priority HIGH.';
+COMMENT ON COLUMN entity_follow.created_at IS 'When the person began to follow.';
+
+CREATE INDEX entity_follow_in_order ON entity_follow (entity_type, entity_id, (CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint ELSE '9223372036854775807'::bigint END), user_id, user_type);
+
+CREATE TABLE entity_mute (
+    user_type   text,
+    user_id     text,
+    entity_type text,
+    entity_id   text,
+    created_at  timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT entity_mute_pkey PRIMARY KEY (user_type, user_id, entity_type, entity_id),
+    CONSTRAINT entity_mute_user_type FOREIGN KEY (user_type) REFERENCES user_type,
+    CONSTRAINT entity_mute_user_id CHECK (octet_length(user_id) BETWEEN 1 AND 64 AND user_id !~ '[[:cntrl:]]'),
+    CONSTRAINT entity_mute_entity_type CHECK (octet_length(entity_type) BETWEEN 1 AND 60 AND entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')),
+    CONSTRAINT entity_mute_entity_id CHECK (octet_length(entity_id) BETWEEN 1 AND 64)
+);
+
+COMMENT ON TABLE entity_mute IS 'Who has muted what. Nothing reaches the person through the entity (MUTED), except what is mandatory.';
+COMMENT ON COLUMN entity_mute.user_type IS 'Type of the person.';
+COMMENT ON COLUMN entity_mute.user_id IS 'Id of the person.';
+COMMENT ON COLUMN entity_mute.entity_type IS 'Kind of entity: RESTAURANT, ORDER. Not CUSTOMER, ADMIN or BROADCAST.';
+COMMENT ON COLUMN entity_mute.entity_id IS 'Your id of the entity, compared as text; up to 64 bytes.';
+COMMENT ON COLUMN entity_mute.created_at IS 'When the person muted it.';
+
+CREATE TABLE entity_name (
+    entity_type text,
+    entity_id   text,
+    name        text NOT NULL,
+    CONSTRAINT entity_name_pkey PRIMARY KEY (entity_type, entity_id),
+    CONSTRAINT entity_name_length CHECK (octet_length(name) BETWEEN 1 AND 200 AND name !~ '[[:cntrl:]]')
+);
+
+COMMENT ON TABLE entity_name IS 'What people call an entity: Trattoria instead of restaurant 5. Optional; it may be a view of your tables.';
+COMMENT ON COLUMN entity_name.entity_type IS 'Kind of entity.';
+COMMENT ON COLUMN entity_name.entity_id IS 'Your id of the entity.';
+COMMENT ON COLUMN entity_name.name IS 'The name, for everybody who hears of the entity: for {{.reason}}, and where people mute or follow.';
+
+ALTER TABLE notification ADD COLUMN member_role text;
+
+COMMENT ON COLUMN notification.member_role IS 'The role in the entity through which the event named the recipient: MANAGER, FOLLOWER. Null: the entity is the recipient, or has no roles.';
+
+-- +goose Down
+ALTER TABLE notification DROP COLUMN member_role;
+DROP TABLE entity_name;
+DROP TABLE entity_mute;
+DROP TABLE entity_follow;
