@@ -19,6 +19,7 @@ type bare struct {
 	temporal client.Client
 	name     string
 	rounds   int
+	eager    bool // parents start eagerly, as Herald's events do
 
 	mu   sync.Mutex
 	last time.Time // start time of the last activity
@@ -99,20 +100,10 @@ func (b *bare) nothing(context.Context) error {
 	return nil
 }
 
-// run starts parent workflows, startsAtOnce of them concurrently, like Herald's poller, and waits until all
-// have ended.
+// run starts parent workflows, and waits until all have ended.
 func (b *bare) run(ctx context.Context, ids []string, children int) error {
-	runs := make([]client.WorkflowRun, len(ids))
-	group, starting := errgroup.WithContext(ctx)
-	group.SetLimit(startsAtOnce)
-	for i, id := range ids {
-		group.Go(func() (err error) {
-			options := client.StartWorkflowOptions{ID: id, TaskQueue: b.name + "-events"}
-			runs[i], err = b.temporal.ExecuteWorkflow(starting, options, "BareParent", bareParent{children, b.name + "-email"})
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	runs, err := b.start(ctx, ids, children)
+	if err != nil {
 		return err
 	}
 	for _, run := range runs {
@@ -121,4 +112,19 @@ func (b *bare) run(ctx context.Context, ids []string, children int) error {
 		}
 	}
 	return nil
+}
+
+// start starts parent workflows, startsAtOnce of them concurrently, like Herald's poller.
+func (b *bare) start(ctx context.Context, ids []string, children int) ([]client.WorkflowRun, error) {
+	runs := make([]client.WorkflowRun, len(ids))
+	group, starting := errgroup.WithContext(ctx)
+	group.SetLimit(startsAtOnce)
+	for i, id := range ids {
+		group.Go(func() (err error) {
+			options := client.StartWorkflowOptions{ID: id, TaskQueue: b.name + "-events", EnableEagerStart: b.eager}
+			runs[i], err = b.temporal.ExecuteWorkflow(starting, options, "BareParent", bareParent{children, b.name + "-email"})
+			return err
+		})
+	}
+	return runs, group.Wait()
 }

@@ -41,14 +41,23 @@ func load() *comparison {
 }
 
 func (s *loadRounds) open(ctx context.Context, stage *stage) (a, b round, err error) {
-	in, err := stage.herald(ctx, nil)
+	r, err := s.on(ctx, stage)
 	if err != nil {
 		return nil, nil, err
+	}
+	return r.a, r.b, nil
+}
+
+// on returns the rounds of a new installation.
+func (s *loadRounds) on(ctx context.Context, stage *stage) (*loadRounds, error) {
+	in, err := stage.herald(ctx, nil)
+	if err != nil {
+		return nil, err
 	}
 	r := *s
 	r.installation = in
 	r.ofA, r.ofB = newMeter(ctx, in.DB, in.worker.PID()), newMeter(ctx, in.DB, os.Getpid())
-	return r.a, r.b, in.BindQueue()
+	return &r, in.BindQueue()
 }
 
 func (r *loadRounds) a(ctx context.Context) (*figures, error) {
@@ -67,7 +76,7 @@ func (r *loadRounds) a(ctx context.Context) (*figures, error) {
 	if err := r.DB.QueryRow(ctx, ended, ids).Scan(&last); err != nil {
 		return nil, err
 	}
-	if err := r.awaitNoneRunning(ctx); err != nil {
+	if err := r.awaitNoneRunning(ctx, r.Name+"-events"); err != nil {
 		return nil, err
 	}
 	f := &figures{}
@@ -78,10 +87,10 @@ func (r *loadRounds) a(ctx context.Context) (*figures, error) {
 	return f, errors.Join(err, r.eachOnce(ids))
 }
 
-// awaitNoneRunning waits until no workflow of an event runs. It counts, because a list of all would cost
-// Temporal more than some rounds.
-func (r *loadRounds) awaitNoneRunning(ctx context.Context) error {
-	query := fmt.Sprintf("WorkflowType = 'NotifyEvent' AND ExecutionStatus = 'Running' AND TaskQueue = '%s-events'", r.Name)
+// awaitNoneRunning waits until no workflow of an event runs on a queue. It counts, because a list of all
+// would cost Temporal more than some rounds.
+func (r *loadRounds) awaitNoneRunning(ctx context.Context, queue string) error {
+	query := fmt.Sprintf("WorkflowType IN ('NotifyEvent', 'BareParent') AND ExecutionStatus = 'Running' AND TaskQueue = '%s'", queue)
 	return r.until(ctx, roundTime, "not all workflows close", func() (bool, error) {
 		found, err := r.Temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
 		return found.GetCount() == 0, err

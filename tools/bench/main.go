@@ -68,6 +68,7 @@ cases:
 func comparisons() []*comparison {
 	return []*comparison{
 		load(),
+		events(),
 		deliveries(),
 		floor(),
 		broadcast(),
