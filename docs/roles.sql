@@ -33,7 +33,9 @@ GRANT SELECT, INSERT, UPDATE ON recipient_suppression TO herald_worker;
 GRANT SELECT, INSERT, DELETE ON delivery_follow_up TO herald_worker;
 GRANT INSERT ON delivery_follow_up TO herald_gateway;
 
--- Recipients at a gateway: their inbox and their settings, but neither names nor addresses.
+-- Recipients at a gateway: their inbox and their settings, but neither names nor addresses. herald_has_address only
+-- tells whether a person has the address that a link went to.
+GRANT EXECUTE ON FUNCTION herald_has_address TO herald_gateway;
 GRANT SELECT (user_type, user_id, locale, timezone, active) ON recipient TO herald_gateway;
 REVOKE ALL ON notification FROM herald_gateway;
 GRANT SELECT (id, event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, url, status, attempt_count,

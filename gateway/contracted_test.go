@@ -22,8 +22,8 @@ import (
 	"herald/internal/notification"
 	"herald/internal/receipts/receiptstest"
 	"herald/internal/tracing"
+	"herald/internal/web/link"
 	"herald/internal/web/signin"
-	"herald/internal/web/unsubscribe"
 )
 
 var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald",
@@ -37,8 +37,8 @@ const pushKey = "BIyGuP_YJAaEq-dIhdGX-Si72fmOpkyO000ppBHcTmaoE0vs8DsWqWogNisZjw3
 
 const heraldSecret = "a secret of the tests, long enough"
 
-// unsubscribing makes unsubscribe links for these tests' gateways.
-var unsubscribing = unsubscribe.Links{Key: secret.Key(heraldSecret, secret.Unsubscribe)}
+// links makes the links to these tests' gateways.
+var links = link.Links{Key: secret.Key(heraldSecret, secret.Unsubscribe)}
 
 // contracted is a gateway wired as in main, with a separate database and without a broker. The
 // tests compare its answers with its OpenAPI document.
@@ -89,7 +89,7 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 	served, err := newRooms(cfg, store, store, metrics, traces)
 	require.NoError(t, err)
 	served.gate.Shares, served.ingest.Shares = signin.NewShares(share), signin.NewShares(share)
-	served.unsubscribe.Enter = signin.NewShares(share).Enter
+	served.links.Enter = signin.NewShares(share).Enter
 	t.Cleanup(func() { _ = served.hub.Drain(context.Background()) })
 	c := &contracted{Server: httptest.NewServer(served.handler()), t: t, store: store}
 	t.Cleanup(c.Close)

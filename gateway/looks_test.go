@@ -69,7 +69,7 @@ func TestLooks(t *testing.T) {
 			}
 		}
 	}
-	offers := unsubscribing.Over(notification.Email)(notification.Message{UserType: notification.RestaurantUser, UserID: "10",
+	offers := links.Unsubscribe(notification.Email)(notification.Message{UserType: notification.RestaurantUser, UserID: "10",
 		Category: "special-offers"})
 	box := sandboxOf(t)
 	page := func(address string) func(*tab) { return func(tab *tab) { tab.open(address) } }

@@ -31,9 +31,9 @@ import (
 	"herald/internal/receipts"
 	"herald/internal/template"
 	"herald/internal/tracing"
+	"herald/internal/web/link"
 	"herald/internal/web/live"
 	"herald/internal/web/signin"
-	"herald/internal/web/unsubscribe"
 	"herald/internal/wiring"
 	"herald/migrations"
 )
@@ -66,7 +66,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Webhooks and unsubscribing have a quarter as many connections, so that signed-in people cannot
+	// Webhooks and links have a quarter as many connections, so that signed-in people cannot
 	// keep out a receipt or a STOP.
 	people, hooks, err := db.OpenBoth(ctx, string(cfg.DatabaseURL), "herald-gateway", "herald-webhooks", 1, 4, false)
 	if err != nil {
@@ -134,13 +134,13 @@ func newRooms(cfg settings, db, hooksDB *db.DB, metrics *metrics, traces *tracin
 		return served, err
 	}
 	served = rooms{
-		from:        origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse},
-		gate:        gate,
-		api:         newAPI(cfg.Gateway, db, gate.Tickets),
-		hub:         hub,
-		hooks:       hooks,
-		unsubscribe: newUnsubscribe(cfg.Gateway, hooksDB),
-		pushKey:     cfg.WebPushKey,
+		from:    origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse},
+		gate:    gate,
+		api:     newAPI(cfg.Gateway, db, gate.Tickets),
+		hub:     hub,
+		hooks:   hooks,
+		links:   newLinks(cfg.Gateway, hooksDB),
+		pushKey: cfg.WebPushKey,
 	}
 	if cfg.IngestAudience != "" {
 		served.ingest = &ingest.Endpoint{
@@ -176,13 +176,13 @@ func newAPI(cfg config.Gateway, db *db.DB, tickets signin.Tickets) *inbox.API {
 	}
 }
 
-func newUnsubscribe(cfg config.Gateway, db *db.DB) *unsubscribe.Page {
-	return &unsubscribe.Page{
-		Links: unsubscribe.Links{
+func newLinks(cfg config.Gateway, db *db.DB) *link.Pages {
+	return &link.Pages{
+		Links: link.Links{
 			Key: secret.Key(cfg.Secret, secret.Unsubscribe), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Unsubscribe),
 		},
 		Preferences: preference.On(db),
-		Sender:      cfg.SenderName,
+		Brand:       link.Brand{Name: cfg.BrandName, LogoURL: cfg.BrandLogoURL},
 		Enter:       signin.NewShares(signin.UsualShare).Enter,
 	}
 }
@@ -245,7 +245,7 @@ Its settings come from the environment. The most important:
   TWILIO_AUTH_TOKEN, PUBLIC_URL       verify Twilio's receipts; the gateway's address
   VONAGE_SIGNATURE_SECRET             verifies Vonage's receipts
   WEBPUSH_VAPID_PUBLIC_KEY            lets the page offer browser notifications
-  EMAIL_FROM_NAME                     sender's name on the page to unsubscribe
+  BRAND_NAME, BRAND_LOGO_URL          who the pages behind links are from
 docs/reference.md lists all settings.
 
 `

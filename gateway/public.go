@@ -15,10 +15,10 @@ import (
 	"herald/internal/inbox"
 	"herald/internal/ingest"
 	"herald/internal/receipts"
+	"herald/internal/web/link"
 	"herald/internal/web/live"
 	"herald/internal/web/problem"
 	"herald/internal/web/signin"
-	"herald/internal/web/unsubscribe"
 )
 
 // Limits of the public port, which is open to anybody. For open WebSockets the limits of package
@@ -117,15 +117,15 @@ func newServer(handler http.Handler) *http.Server {
 
 // rooms holds the services of the public port.
 type rooms struct {
-	from        origins
-	gate        *signin.Gate
-	api         *inbox.API
-	hub         *live.Hub
-	hooks       *receipts.Webhooks
-	unsubscribe *unsubscribe.Page
-	ingest      *ingest.Endpoint // nil if INGEST_AUDIENCE is not set
-	demo        *inbox.Demo      // nil if GATEWAY_DEMO is off
-	pushKey     string
+	from    origins
+	gate    *signin.Gate
+	api     *inbox.API
+	hub     *live.Hub
+	hooks   *receipts.Webhooks
+	links   *link.Pages
+	ingest  *ingest.Endpoint // nil if INGEST_AUDIENCE is not set
+	demo    *inbox.Demo      // nil if GATEWAY_DEMO is off
+	pushKey string
 }
 
 // handler routes requests to the rooms.
@@ -138,9 +138,11 @@ func (r rooms) handler() http.Handler {
 	routes.Handle("/api/session", r.from.guard(shared(r.api.Session())))
 	routes.Handle("/ws", r.from.guard(http.HandlerFunc(r.socket)))
 	routes.Handle("/webhooks/", r.from.guard(r.hooks.Handler()))
-	// A link in an e-mail works from any origin, so guard does not apply here. Browsers send the
-	// origin null with the page's form, because the page has the policy no-referrer.
-	routes.Handle("/unsubscribe", r.unsubscribe)
+	// A link in a message works from any origin, so guard does not apply here. Browsers send the
+	// origin null with a page's form, because the page has the policy no-referrer.
+	routes.Handle("/unsubscribe", r.links.Unsubscribe())
+	routes.Handle("/preferences", r.links.Choose())
+	routes.Handle("/mute", r.links.Mute())
 	if r.demo != nil {
 		routes.Handle("/demo/", r.from.guard(r.demo.Handler()))
 	}

@@ -137,7 +137,7 @@ func TestConnectionsPerAddress(t *testing.T) {
 
 // linkOver returns recipient 10's link to unsubscribe from reservations over a channel.
 func linkOver(channel notification.Channel) string {
-	return unsubscribing.Over(channel)(notification.Message{UserType: notification.RestaurantUser, UserID: "10", Category: "reservations"})
+	return links.Unsubscribe(channel)(notification.Message{UserType: notification.RestaurantUser, UserID: "10", Category: "reservations"})
 }
 
 // unsubscribeCases returns requests with unsubscribe links.

@@ -148,6 +148,7 @@ CASE
     WHEN (user_id ~ '^[0-9]{1,18}$'::text) THEN (user_id)::bigint
     ELSE '9223372036854775807'::bigint
 END), user_id, user_type);
+CREATE TRIGGER leave_out_erased BEFORE INSERT ON entity_follow FOR EACH ROW EXECUTE FUNCTION leave_out_erased();
 
 -- The members of groups: of restaurant 5, of agency 7. It may be a view of your tables: Herald only reads it.
 CREATE TABLE entity_member (
@@ -184,6 +185,7 @@ CREATE TABLE entity_mute (
     CONSTRAINT entity_mute_entity_type CHECK ((((octet_length(entity_type) >= 1) AND (octet_length(entity_type) <= 60)) AND (entity_type <> ALL (ARRAY['CUSTOMER'::text, 'ADMIN'::text, 'BROADCAST'::text])))),
     CONSTRAINT entity_mute_user_id CHECK ((((octet_length(user_id) >= 1) AND (octet_length(user_id) <= 64)) AND (user_id !~ '[[:cntrl:]]'::text)))
 );
+CREATE TRIGGER leave_out_erased BEFORE INSERT ON entity_mute FOR EACH ROW EXECUTE FUNCTION leave_out_erased();
 
 -- What people call an entity: Trattoria instead of restaurant 5. Optional; it may be a view of your tables.
 CREATE TABLE entity_name (
@@ -1283,6 +1285,33 @@ BEGIN
                 herald_emit.exclude, herald_emit.cancels, herald_emit.cancels_types);
     END IF;
     RETURN id;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION herald_has_address(of_type text, of_id text, over_channel text, salt bytea, digest bytea)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+#variable_conflict use_variable
+BEGIN
+    RETURN octet_length(digest) = 16 AND octet_length(salt) = 32 AND EXISTS (
+        SELECT
+        FROM  (SELECT NULL::text AS webhook_url) absent
+        CROSS JOIN LATERAL (
+            SELECT CASE over_channel
+                       WHEN 'EMAIL' THEN email::text
+                       WHEN 'SMS' THEN phone::text
+                       WHEN 'SLACK' THEN slack_webhook_url::text
+                       WHEN 'WEBHOOK' THEN webhook_url::text
+                   END AS address
+            FROM   recipient
+            WHERE  user_type::text = of_type
+            AND    user_id::text = of_id
+            AND    active::boolean) AS present
+        WHERE  substr(sha256(salt || convert_to(address, 'UTF8')), 1, 16) = digest)
+    AND NOT EXISTS (SELECT FROM erased_recipient e WHERE (e.user_type, e.user_id) = (of_type, of_id));
 END
 $function$;
 

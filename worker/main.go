@@ -245,7 +245,7 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 func (p *process) texts() template.Engine {
 	texts := template.Engine{LinkSchemes: p.cfg.LinkSchemes}
 	if p.cfg.PublicURL != "" {
-		texts.PreferencesURL = func(notification.Channel, notification.Recipient) string { return p.cfg.PublicURL + "/#preferences" }
+		texts.PreferencesURL, texts.MuteURL = links(p.cfg).Preferences, links(p.cfg).Mute
 		texts.UnsubscribeURL = func(over notification.Channel, m notification.Message) string { return unsubscribeURL(p.cfg, over)(m) }
 	}
 	return texts

@@ -13,7 +13,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/rabbitmq"
 	"herald/internal/tracing"
-	"herald/internal/web/unsubscribe"
+	"herald/internal/web/link"
 	"herald/internal/wiring"
 	"herald/workflows"
 )
@@ -75,7 +75,12 @@ func unsubscribeURL(cfg config.Config, over notification.Channel) func(notificat
 	if cfg.PublicURL == "" {
 		return nil
 	}
-	return unsubscribe.Links{PublicURL: cfg.PublicURL, Key: secret.Key(cfg.Secret, secret.Unsubscribe)}.Over(over)
+	return links(cfg).Unsubscribe(over)
+}
+
+// links makes the links in messages.
+func links(cfg config.Config) link.Links {
+	return link.Links{PublicURL: cfg.PublicURL, Key: secret.Key(cfg.Secret, secret.Unsubscribe)}
 }
 
 // deliveryPolicies returns the channels' settings in the form that workflow histories store.

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"herald/internal/config/environment"
@@ -30,7 +31,10 @@ type Gateway struct {
 
 	PublicURL  string `env:"PUBLIC_URL"`               // this gateway's URL for providers and recipients; empty: unreachable
 	WebPushKey string `env:"WEBPUSH_VAPID_PUBLIC_KEY"` // browsers subscribe with it; empty: the page offers no notifications
-	SenderName string `env:"EMAIL_FROM_NAME"`          // shown where people unsubscribe; empty: no name
+
+	// who the pages behind links are from
+	BrandName    string `env:"BRAND_NAME"`     // empty: EMAIL_FROM_NAME; if that is empty, too: no name
+	BrandLogoURL string `env:"BRAND_LOGO_URL"` // https, or http on this machine; empty: no logo
 
 	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`            // maximum open sockets
 	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"` // maximum open sockets of one recipient
@@ -54,6 +58,7 @@ func GatewayFrom(values map[string]string, readOthers, readSenders func(*environ
 		readSenders(r)
 		cfg.checkDemo(r)
 	}
+	cfg.checkBrand(r)
 	if cfg.PublicURL != "" {
 		cfg.PublicURL = r.PublicURL("PUBLIC_URL", cfg.PublicURL)
 	}
@@ -85,6 +90,25 @@ func (g *Gateway) check(r *environment.Reader) {
 	environment.Within(r, "GATEWAY_MAX_SOCKETS", g.MaxSockets, 1, maxSockets)
 	environment.Within(r, "GATEWAY_MAX_SOCKETS_PER_RECIPIENT", g.MaxSocketsPerRecipient, 1, maxSockets)
 	environment.Within(r, "GATEWAY_MAX_CONNECTIONS_PER_ADDRESS", g.MaxPerAddress, 0, maxSockets)
+}
+
+// brandName is one line of 1 to 100 characters.
+var brandName = regexp.MustCompile(`^[^\p{Cc}\x{2028}\x{2029}]{1,100}$`)
+
+func (g *Gateway) checkBrand(r *environment.Reader) {
+	if g.BrandName == "" {
+		g.BrandName, _ = r.LookupEnv("EMAIL_FROM_NAME")
+	} else {
+		r.Match("BRAND_NAME", g.BrandName, brandName, "must be one line of up to 100 characters")
+	}
+	logo, err := url.Parse(g.BrandLogoURL)
+	switch {
+	case g.BrandLogoURL == "":
+	case err != nil || logo.User != nil || !environment.IsHost(logo.Host):
+		r.Refuse("BRAND_LOGO_URL", "must be the URL of a picture, such as https://example.com/logo.png")
+	case logo.Scheme != "https" && (logo.Scheme != "http" || !environment.IsLocal(logo.Hostname())):
+		r.Refuse("BRAND_LOGO_URL", "must be https: browsers load it in the pages behind links")
+	}
 }
 
 // checkDemo refuses a demo that other machines can reach, or that has real providers: people can

@@ -65,6 +65,8 @@ func ChangeSentence(c list.PreferenceChange) string {
 		by = "the recipient"
 	case "unsubscribe link":
 		by = "an unsubscribe link"
+	case "link":
+		by = "the recipient, by a link"
 	}
 	if c.Setting == list.SettingEnabled {
 		what, way := string(c.Channel), "off"

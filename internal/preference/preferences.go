@@ -112,6 +112,15 @@ func preferences(ctx context.Context, on db.Querier, who notification.RecipientK
 // next event on. If a preference is invalid, or would switch off something mandatory, the
 // error is a [notification.PreferenceError].
 func (s Store) SetPreferences(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences) error {
+	return s.set(ctx, who, wanted, "inbox")
+}
+
+// SetByLink does the same as [Store.SetPreferences] for somebody who has a link from a message.
+func (s Store) SetByLink(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences) error {
+	return s.set(ctx, who, wanted, "link")
+}
+
+func (s Store) set(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences, how string) error {
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		who, err := db.Present(ctx, tx, who)
 		if err != nil {
@@ -128,7 +137,7 @@ func (s Store) SetPreferences(ctx context.Context, who notification.RecipientKey
 		if wanted.Timezone == notification.PresentZone(current.Timezone) {
 			wanted.Timezone = "" // keeps the directory's time zone
 		}
-		return tx.SendBatch(ctx, storePreferences(who, wanted.Touched(current))).Close()
+		return tx.SendBatch(ctx, storePreferences(who, wanted.Touched(current), how)).Close()
 	})
 	var wrong *notification.PreferenceError
 	if errors.As(err, &wrong) {
@@ -145,7 +154,7 @@ func QueueChangedBy(batch *pgx.Batch, how string) {
 
 // storePreferences writes rows in the order of their keys, so that two requests of one
 // recipient cannot deadlock.
-func storePreferences(who notification.RecipientKey, wanted notification.Preferences) *pgx.Batch {
+func storePreferences(who notification.RecipientKey, wanted notification.Preferences, how string) *pgx.Batch {
 	const timezone = `
 		INSERT INTO user_settings (user_type, user_id, timezone)
 		SELECT $1, $2, $3
@@ -172,7 +181,7 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 		       quiet_hours_end     = excluded.quiet_hours_end`
 
 	batch := &pgx.Batch{}
-	QueueChangedBy(batch, "inbox")
+	QueueChangedBy(batch, how)
 	batch.Queue(timezone, who.UserType, who.UserID, wanted.Timezone)
 	if wanted.DigestAt != nil {
 		batch.Queue(digests, who.UserType, who.UserID, *wanted.DigestAt)

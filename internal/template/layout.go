@@ -84,7 +84,7 @@ func (e Engine) wrap(
 	}
 	if row.Optional && e.UnsubscribeURL != nil {
 		data["unsubscribe_url"] = e.UnsubscribeURL(channel, notification.Message{
-			UserType: in.recipient.UserType, UserID: in.recipient.UserID, Category: row.Category,
+			UserType: in.recipient.UserType, UserID: in.recipient.UserID, Category: row.Category, To: in.recipient.Address(channel),
 		})
 	}
 	return t.layout.render(ctx, data)
