@@ -19,6 +19,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/notification"
 	"herald/internal/web/signin"
 	"herald/tools/sandbox"
 )
@@ -38,6 +39,11 @@ func TestOpenAPI(t *testing.T) {
 	for _, receiver := range settings.providers.Receivers("") {
 		require.NotNil(t, contract.document.Paths.Value(receiver.Path), receiver.Path)
 	}
+	_, err = g.store.Pool.Exec(t.Context(), `
+		INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id)
+		SELECT 'RESTAURANT_USER', '11', 'RESTAURANT', n::text
+		FROM   generate_series(1, $1::int) n`, notification.MaxFollows)
+	require.NoError(t, err)
 	mine, others := g.notify("10", 3), g.notify("11", 1)
 	signedIn := token(t, "10")
 	t.Run("answers", func(t *testing.T) {
@@ -49,7 +55,7 @@ func TestOpenAPI(t *testing.T) {
 				contract.check(t, g, tt.request, tt.want)
 			})
 		}
-		for _, tt := range slices.Concat(eventCases(t), webhookCases(), unsubscribeCases(), sessionCases(g.code(t, signedIn))) {
+		for _, tt := range slices.Concat(eventCases(t), webhookCases(), linkCases(), sessionCases(g.code(t, signedIn))) {
 			t.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
 
@@ -57,7 +63,7 @@ func TestOpenAPI(t *testing.T) {
 				if tt.want < 300 {
 					contract.check(t, away, tt.request, 503)
 				}
-				if tt.want < 300 && (strings.HasPrefix(tt.request.path, "/unsubscribe") || tt.request.path == "/api/events") {
+				if tt.want < 300 && (strings.Contains(tt.request.path, "?token=") || tt.request.path == "/api/events") {
 					contract.check(t, busy, tt.request, 429)
 				}
 			})
@@ -204,6 +210,7 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		ticket           = "/api/ws-ticket"
 		code             = "/api/inbox-code"
 		devices          = "/api/devices"
+		follows, mutes   = "/api/follows", "/api/mutes"
 	)
 	long := strings.Repeat(" ", 64<<10) + "{}"
 	return []contractCase{
@@ -260,6 +267,29 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		{"change a category without channels", request{method: "PUT", path: preferences, body: `{"categories":[{"category":"reservations"}]}`},
 			422},
 		{"change, unknown time zone", request{method: "PUT", path: preferences, body: `{"timezone":"Europe/Atlantis"}`}, 422},
+		{"follows", request{method: "GET", path: follows}, 200},
+		{"follows, parameter", request{method: "GET", path: follows + "?user_id=11"}, 400},
+		{"follow", request{method: "PUT", path: follows, body: `{"entity_type":"RESTAURANT","entity_id":"5","level":"IMPORTANT"}`}, 204},
+		{"follow, other level", request{method: "PUT", path: follows, body: `{"entity_type":"RESTAURANT","entity_id":"5","level":"SOME"}`}, 422},
+		{"follow what has no followers", request{method: "PUT", path: follows, body: `{"entity_type":"ORDER","entity_id":"5"}`}, 422},
+		{"follow, unknown member", request{method: "PUT", path: follows, body: `{"user_id":"11"}`}, 400},
+		{"follow with a form", request{method: "PUT", path: follows, body: "x", contentType: "application/x-www-form-urlencoded"}, 415},
+		{"follow, body too large", request{method: "PUT", path: follows, body: long}, 413},
+		{"unfollow", request{method: "DELETE", path: follows + "?entity_type=RESTAURANT&entity_id=a%2Fb"}, 204},
+		{"unfollow nothing", request{method: "DELETE", path: follows + "?entity_type=RESTAURANT"}, 400},
+		{"unfollow an id that nobody has", request{method: "DELETE", path: follows + "?entity_type=RESTAURANT&entity_id=%ff"}, 422},
+		{"unfollow, body too large", request{method: "DELETE", path: follows + "?entity_type=RESTAURANT&entity_id=5", body: long}, 413},
+		{"mutes", request{method: "GET", path: mutes}, 200},
+		{"mutes, parameter", request{method: "GET", path: mutes + "?user_id=11"}, 400},
+		{"mute", request{method: "PUT", path: mutes, body: `{"entity_type":"ORDER","entity_id":"7"}`}, 204},
+		{"mute broadcasts", request{method: "PUT", path: mutes, body: `{"entity_type":"BROADCAST","entity_id":"1"}`}, 422},
+		{"mute, unknown member", request{method: "PUT", path: mutes, body: `{"level":"ALL"}`}, 400},
+		{"mute with a form", request{method: "PUT", path: mutes, body: "x", contentType: "application/x-www-form-urlencoded"}, 415},
+		{"mute, body too large", request{method: "PUT", path: mutes, body: long}, 413},
+		{"unmute", request{method: "DELETE", path: mutes + "?entity_type=ORDER&entity_id=8"}, 204},
+		{"unmute nothing", request{method: "DELETE", path: mutes}, 400},
+		{"unmute broadcasts", request{method: "DELETE", path: mutes + "?entity_type=BROADCAST&entity_id=1"}, 422},
+		{"unmute, body too large", request{method: "DELETE", path: mutes + "?entity_type=ORDER&entity_id=8", body: long}, 413},
 		{"device", request{method: "PUT", path: devices, body: `{"token":"fcm-token-1","kind":"fcm"}`}, 200},
 		{"browser", request{method: "PUT", path: devices, body: browser("https://fcm.googleapis.com")}, 200},
 		{"browser over http", request{method: "PUT", path: devices, body: browser("http://fcm.googleapis.com")}, 422},

@@ -140,10 +140,21 @@ func linkOver(channel notification.Channel) string {
 	return links.Unsubscribe(channel)(notification.Message{UserType: notification.RestaurantUser, UserID: "10", Category: "reservations"})
 }
 
-// unsubscribeCases returns requests with unsubscribe links.
-func unsubscribeCases() []contractCase {
+const staffAddress = "giulia@example.com"
+
+var order7 = notification.Entity{Type: "ORDER", ID: "7"}
+
+// staff returns user 10 with an e-mail address.
+func staff(address string) notification.Recipient {
+	return notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Email: address}
+}
+
+// linkCases returns requests with links of messages.
+func linkCases() []contractCase {
 	form := "application/x-www-form-urlencoded"
 	optional, mandatory := linkOver(notification.Push), linkOver(notification.Email)
+	busy := notification.Recipient{UserType: notification.RestaurantUser, UserID: "11", Email: "marco@example.com"} // has muted the most
+	preferences, mute := links.Preferences(notification.Email, staff(staffAddress)), links.Mute(notification.Email, staff(staffAddress), order7)
 	return []contractCase{
 		{"ask to unsubscribe", request{method: "GET", path: optional}, 200},
 		{"ask to unsubscribe from a mandatory category", request{method: "GET", path: mandatory}, 200},
@@ -152,19 +163,41 @@ func unsubscribeCases() []contractCase {
 		{"unsubscribe from a mandatory category",
 			request{method: "POST", path: mandatory, contentType: form, body: "List-Unsubscribe=One-Click"}, 422},
 		{"unsubscribe with a broken link", request{method: "POST", path: "/unsubscribe?token=", contentType: form}, 400},
+		{"preferences by a link", request{method: "GET", path: preferences}, 200},
+		{"preferences by a link, broken", request{method: "GET", path: preferences + "x"}, 400},
+		{"preferences by a link, former address", request{method: "GET", path: links.Preferences(notification.Email, staff("old@example.com"))}, 410},
+		{"choose", request{method: "POST", path: preferences, contentType: form, body: "shown=PUSH/reservations"}, 200},
+		{"choose, mandatory", request{method: "POST", path: preferences, contentType: form, body: "shown=EMAIL/reservations"}, 422},
+		{"choose, broken link", request{method: "POST", path: preferences + "x", contentType: form}, 400},
+		{"choose, former address", request{method: "POST", path: links.Preferences(notification.Email, staff("old@example.com")), contentType: form},
+			410},
+		{"ask to mute", request{method: "GET", path: mute}, 200},
+		{"ask to mute, broken link", request{method: "GET", path: mute + "x"}, 400},
+		{"ask to mute, former address", request{method: "GET", path: links.Mute(notification.Email, staff("old@example.com"), order7)}, 410},
+		{"mute by a link", request{method: "POST", path: mute, contentType: form, body: "mute=yes"}, 200},
+		{"mute by a link, too many", request{method: "POST", path: links.Mute(notification.Email, busy, order7), contentType: form, body: "mute=yes"},
+			422},
+		{"mute by a link, broken", request{method: "POST", path: mute + "x", contentType: form}, 400},
+		{"mute by a link, former address", request{method: "POST", path: links.Mute(notification.Email, staff("old@example.com"), order7),
+			contentType: form}, 410},
 	}
 }
 
-// An unsubscribe link works from any origin: webmail has another origin, and browsers send "null"
-// with the page's form, because of the policy no-referrer. Other paths refuse other origins.
-func TestUnsubscribeFromAnyOrigin(t *testing.T) {
+// A link works from any origin: webmail has another origin, and browsers send "null" with a page's form,
+// because of the policy no-referrer. Other paths refuse other origins.
+func TestLinksFromAnyOrigin(t *testing.T) {
 	t.Parallel()
 
 	g := newContracted(t)
 	for _, origin := range []string{"null", "https://webmail.example.com", g.URL} {
 		for _, method := range []string{"GET", "POST"} {
-			_, answer, body := g.do(t, request{method: method, path: linkOver(notification.Push), origin: origin})
-			require.Equal(t, 200, answer.StatusCode, "%s", body)
+			for _, link := range []string{
+				linkOver(notification.Push), links.Preferences(notification.Email, staff(staffAddress)),
+				links.Mute(notification.Email, staff(staffAddress), order7),
+			} {
+				_, answer, body := g.do(t, request{method: method, path: link, origin: origin})
+				require.Equal(t, 200, answer.StatusCode, "%s", body)
+			}
 		}
 	}
 	_, answer, _ := g.do(t, request{method: "GET", path: "/api/preferences", token: token(t, "10"), origin: "null"})

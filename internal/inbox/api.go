@@ -43,6 +43,14 @@ func (a *API) Handler() http.Handler {
 	mux.Handle("/api/notifications/read-all", methods{http.MethodPost: {answer: a.readAll, query: []string{"until"}}})
 	mux.Handle("/api/preferences",
 		methods{http.MethodGet: {answer: a.showPreferences}, http.MethodPut: {answer: a.changePreferences, body: true}})
+	mux.Handle("/api/follows", methods{
+		http.MethodGet: {answer: a.listFollows}, http.MethodPut: {answer: a.follow, body: true},
+		http.MethodDelete: {answer: a.unfollow, query: entityParameters},
+	})
+	mux.Handle("/api/mutes", methods{
+		http.MethodGet: {answer: a.listMutes}, http.MethodPut: {answer: a.mute, body: true},
+		http.MethodDelete: {answer: a.unmute, query: entityParameters},
+	})
 	mux.Handle("/api/devices", methods{http.MethodPut: {answer: a.registerDevice, body: true}})
 	mux.Handle("/api/devices/{id}", methods{http.MethodDelete: {answer: a.removeDevice}})
 	mux.Handle("/api/ws-ticket", methods{http.MethodPost: {answer: a.newTicket}})

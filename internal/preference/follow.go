@@ -90,11 +90,14 @@ func (s Store) Follow(ctx context.Context, who notification.RecipientKey, entity
 		ON CONFLICT (user_type, user_id, entity_type, entity_id) DO UPDATE
 		SET    level = excluded.level`
 
+	if err := check(entity); err != nil {
+		return err
+	}
 	known, err := db.One(ctx, s.Pool, "read whether an entity has followers", pgx.RowTo[bool], followable, entity.Type)
 	switch {
 	case err != nil:
 		return err
-	case !known || !entity.CanBeMuted():
+	case !known:
 		return refused("nobody can follow %.60q: no event is for followers of this type", entity.Type)
 	}
 	return s.add(ctx, who, entity, followTable, insert, level)
@@ -108,10 +111,19 @@ func (s Store) Mute(ctx context.Context, who notification.RecipientKey, entity n
 		VALUES ($1, $2, $3, $4)
 		ON CONFLICT DO NOTHING`
 
-	if !entity.CanBeMuted() {
-		return refused("%.60q cannot be muted: change your preferences instead", entity.Type)
+	if err := check(entity); err != nil {
+		return err
 	}
 	return s.add(ctx, who, entity, muteTable, insert)
+}
+
+// check refuses an entity that nobody can follow or mute.
+func check(entity notification.Entity) error {
+	if entity.CanBeMuted() {
+		return nil
+	}
+	return refused("the entity needs a type of 1 to 60 bytes, but not CUSTOMER, ADMIN or BROADCAST, and an id of 1 to 64 bytes, " +
+		"without control characters")
 }
 
 func refused(format string, args ...any) error {
@@ -166,6 +178,9 @@ func (s Store) Unmute(ctx context.Context, who notification.RecipientKey, entity
 }
 
 func (s Store) remove(ctx context.Context, who notification.RecipientKey, entity notification.Entity, table string) error {
+	if err := check(entity); err != nil {
+		return err
+	}
 	who, err := db.Present(ctx, s.Pool, who)
 	if err != nil {
 		return db.Wrap(err, "write "+table)

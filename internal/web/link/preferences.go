@@ -42,14 +42,14 @@ func (p *Pages) showChoices(v *visit) { p.showPreferences(v, choices) }
 func (p *Pages) choose(v *visit) {
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, formLimit)
 	if err := v.r.ParseForm(); err != nil {
-		p.showPreferences(v, notSaved)
+		p.showPreferences(v, notSaved, "the form cannot be read, or is too long")
 		return
 	}
 	err := p.Preferences.SetByLink(v.r.Context(), v.Holder.RecipientKey, v.chosen())
 	var refused *notification.PreferenceError
 	switch {
 	case errors.As(err, &refused):
-		p.showPreferences(v, notSaved)
+		p.showPreferences(v, notSaved, refused.Problems...)
 	case err != nil:
 		p.fail(v, err)
 	default:
@@ -89,8 +89,8 @@ func (v *visit) chosen() (wanted notification.Preferences) {
 	return wanted
 }
 
-// showPreferences answers with the present choices.
-func (p *Pages) showPreferences(v *visit, s state) {
+// showPreferences answers with the present choices. problems tell why the state is notSaved.
+func (p *Pages) showPreferences(v *visit, s state, problems ...string) {
 	current, err := p.Preferences.Preferences(v.r.Context(), v.Holder.RecipientKey)
 	if err != nil {
 		p.fail(v, err)
@@ -101,7 +101,7 @@ func (p *Pages) showPreferences(v *visit, s state) {
 		shown.Body, shown.Form = v.text.NothingToChoose, nil
 	}
 	if s == notSaved {
-		p.refuse(v, shown, "nothing was changed")
+		p.refuse(v, shown, "nothing was changed", problems...)
 		return
 	}
 	p.show(v, shown)

@@ -1,0 +1,123 @@
+package preference_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
+	"herald/internal/notification"
+	"herald/internal/preference"
+	"herald/internal/roomtest"
+)
+
+// withFollowers returns a store with restaurants, which people can follow, and orders, which they cannot.
+func withFollowers(t *testing.T) *db.DB {
+	t.Helper()
+	s := postgrestest.New(t)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Target{EventType: "MENU", EntityType: "RESTAURANT", EntityIDPath: "id", Roles: []string{"MANAGER", "FOLLOWER"}},
+		postgrestest.Target{EventType: "PAID", EntityType: "ORDER", EntityIDPath: "id", Roles: []string{"OWNER"}},
+		postgrestest.Target{EventType: "NEWS", EntityType: "BROADCAST", Roles: []string{"FOLLOWER"}})
+	postgrestest.Exec(t, s, "INSERT INTO entity_name VALUES ('RESTAURANT', '5', 'Trattoria')")
+	return s
+}
+
+// People follow what has followers, with a level, and mute anything. A repeat changes nothing more.
+func TestFollowAndMute(t *testing.T) {
+	t.Parallel()
+
+	s := withFollowers(t)
+	p, ctx, who, other := preference.On(s), t.Context(), roomtest.Customer7, notification.RecipientKey{UserType: notification.Customer, UserID: "8"}
+	trattoria, order := notification.Entity{Type: "RESTAURANT", ID: "5"}, notification.Entity{Type: "ORDER", ID: "a/b"}
+	require.Equal(t, []string{"RESTAURANT"}, roomtest.Must(p.FollowableTypes(ctx))(t))
+	for range 2 {
+		require.NoError(t, p.Follow(ctx, who, trattoria, notification.FollowAll))
+		require.NoError(t, p.Follow(ctx, who, trattoria, notification.FollowImportant))
+		require.NoError(t, p.Mute(ctx, who, order))
+	}
+	require.Equal(t, []preference.Follow{{EntityType: "RESTAURANT", EntityID: "5", EntityName: "Trattoria", Level: notification.FollowImportant}},
+		roomtest.Must(p.Follows(ctx, who))(t))
+	require.Equal(t, []preference.Mute{{EntityType: "ORDER", EntityID: "a/b"}}, roomtest.Must(p.Mutes(ctx, who))(t))
+	require.Empty(t, roomtest.Must(p.Follows(ctx, other))(t))
+	require.Empty(t, roomtest.Must(p.Mutes(ctx, other))(t))
+
+	require.NoError(t, p.Unmute(ctx, other, order))
+	require.Len(t, roomtest.Must(p.Mutes(ctx, who))(t), 1)
+	for range 2 {
+		require.NoError(t, p.Unfollow(ctx, who, trattoria))
+		require.NoError(t, p.Unmute(ctx, who, order))
+	}
+	require.Empty(t, roomtest.Must(p.Follows(ctx, who))(t))
+	require.Empty(t, roomtest.Must(p.Mutes(ctx, who))(t))
+}
+
+func TestNobodyFollowsOrMutesThese(t *testing.T) {
+	t.Parallel()
+
+	s := withFollowers(t)
+	p := preference.On(s)
+	for _, entity := range []notification.Entity{
+		{Type: "CUSTOMER", ID: "1"}, {Type: "ADMIN", ID: "1"}, {Type: "BROADCAST", ID: "1"}, {Type: "RESTAURANT"}, {ID: "5"},
+		{Type: "RESTAURANT", ID: strings.Repeat("5", 65)}, {Type: strings.Repeat("R", 61), ID: "5"}, {Type: "RESTAURANT", ID: "5\x00"},
+		{Type: "RESTAURANT", ID: "\xff"},
+	} {
+		var refused *notification.PreferenceError
+		require.ErrorAs(t, p.Follow(t.Context(), roomtest.Customer7, entity, notification.FollowAll), &refused)
+		require.ErrorAs(t, p.Mute(t.Context(), roomtest.Customer7, entity), &refused)
+		require.ErrorAs(t, p.Unmute(t.Context(), roomtest.Customer7, entity), &refused)
+	}
+	require.EqualError(t, p.Follow(t.Context(), roomtest.Customer7, notification.Entity{Type: "ORDER", ID: "7"}, notification.FollowAll),
+		`nobody can follow "ORDER": no event is for followers of this type`)
+}
+
+// Requests side by side do not exceed the limit, and what is there can still be changed.
+func TestLimitOfFollows(t *testing.T) {
+	t.Parallel()
+
+	s := withFollowers(t)
+	p, who := preference.On(s), roomtest.Customer7
+	for _, table := range []string{"entity_follow", "entity_mute"} {
+		postgrestest.Exec(t, s, "INSERT INTO "+table+" (user_type, user_id, entity_type, entity_id) "+
+			"SELECT 'CUSTOMER', '7', 'RESTAURANT', n::text FROM generate_series(1, $1::int) n", notification.MaxFollows-2)
+	}
+	roomtest.SideBySide(t, 10, func(i int) error {
+		entity := notification.Entity{Type: "RESTAURANT", ID: fmt.Sprint("new", i)}
+		for _, err := range []error{p.Follow(t.Context(), who, entity, notification.FollowAll), p.Mute(t.Context(), who, entity)} {
+			if _, full := errors.AsType[*notification.PreferenceError](err); err != nil && !full {
+				return err
+			}
+		}
+		return nil
+	})
+	require.Len(t, roomtest.Must(p.Follows(t.Context(), who))(t), notification.MaxFollows)
+	require.Len(t, roomtest.Must(p.Mutes(t.Context(), who))(t), notification.MaxFollows)
+	first := notification.Entity{Type: "RESTAURANT", ID: "1"}
+	require.NoError(t, p.Follow(t.Context(), who, first, notification.FollowImportant))
+	require.NoError(t, p.Mute(t.Context(), who, first))
+	require.EqualError(t, p.Mute(t.Context(), who, notification.Entity{Type: "RESTAURANT", ID: "one more"}),
+		"you have 1000 already, which is the most: remove one first")
+}
+
+// What a merged person follows belongs to the target of the merge, and nothing is written about erased people.
+func TestFollowsOfMergedAndErasedPeople(t *testing.T) {
+	t.Parallel()
+
+	s := withFollowers(t)
+	p, former := preference.On(s), notification.RecipientKey{UserType: notification.Guest, UserID: "9"}
+	postgrestest.Exec(t, s, "INSERT INTO merged_recipient (user_type, user_id, to_user_type, to_user_id) VALUES ('GUEST', '9', 'CUSTOMER', '7')")
+	trattoria := notification.Entity{Type: "RESTAURANT", ID: "5"}
+	require.NoError(t, p.Mute(t.Context(), former, trattoria))
+	require.Len(t, roomtest.Must(p.Mutes(t.Context(), roomtest.Customer7))(t), 1)
+	require.NoError(t, p.Unmute(t.Context(), former, trattoria))
+	require.Empty(t, roomtest.Must(p.Mutes(t.Context(), former))(t))
+
+	postgrestest.Exec(t, s, "INSERT INTO erased_recipient (user_type, user_id) VALUES ('CUSTOMER', '7')")
+	require.NoError(t, p.Mute(t.Context(), roomtest.Customer7, trattoria))
+	require.NoError(t, p.Follow(t.Context(), roomtest.Customer7, trattoria, notification.FollowAll))
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT (SELECT count(*) FROM entity_mute) + (SELECT count(*) FROM entity_follow)"))
+}
