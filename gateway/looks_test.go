@@ -69,10 +69,16 @@ func TestLooks(t *testing.T) {
 			}
 		}
 	}
-	offers := links.Unsubscribe(notification.Email)(notification.Message{UserType: notification.RestaurantUser, UserID: "10",
-		Category: "special-offers"})
+	letters := g.letters()
 	box := sandboxOf(t)
 	page := func(address string) func(*tab) { return func(tab *tab) { tab.open(address) } }
+	press := func(address string) func(*tab) {
+		return func(tab *tab) {
+			tab.open(address)
+			tab.evaluate("document.body.dataset.before = 'yes'; document.querySelector('form button').click()")
+			tab.await("!document.body.dataset.before && document.readyState === 'complete'")
+		}
+	}
 	tests := []struct {
 		name  string
 		show  func(*tab)
@@ -80,8 +86,13 @@ func TestLooks(t *testing.T) {
 		docs  []string // names in docs/, in the order of the looks; empty: not in docs/
 	}{
 		{"inbox", inbox(""), looksOf(430, 640), []string{"inbox", "inbox-dark", "", "inbox-phone"}},
-		{"preferences", inbox("#open-preferences"), looksOf(960, 860), []string{"inbox-preferences", "", "", ""}},
-		{"unsubscribe", page(g.URL + offers), looksOf(300, 400), []string{"", "", "", ""}},
+		{"preferences", inbox("#open-preferences"), looksOf(1180, 860), []string{"inbox-preferences", "", "", ""}},
+		{"unsubscribe", page(g.URL + letters.offers), looksOf(320, 420), []string{"", "", "", ""}},
+		{"link-unsubscribed", press(g.URL + letters.offers), looksOf(320, 420), []string{"", "", "", ""}},
+		{"link-preferences", page(g.URL + letters.preferences), looksOf(720, 960), []string{"", "", "", ""}},
+		{"link-preferences-saved", press(g.URL + letters.preferencesInGerman), looksOf(720, 1000), []string{"", "", "", ""}},
+		{"link-mute", page(g.URL + letters.mute), looksOf(320, 420), []string{"", "", "", ""}},
+		{"link-muted", press(g.URL + letters.mute), looksOf(320, 420), []string{"", "", "", ""}},
 		{"sandbox", page(box), looksOf(700, 700), []string{"", "", "", ""}},
 		{"sandbox-mail", page(box + "/messages/0"), looksOf(500, 700), []string{"", "", "", ""}},
 		{"console", page(consoleOf(g) + "/?span=day"), looksOf(900, 900), []string{"console", "", "", ""}},
@@ -136,6 +147,36 @@ func (c *contracted) furnish() {
 		postgrestest.Route{EventType: "RESERVATION_REQUESTED", Channel: notification.SMS},
 		postgrestest.Route{EventType: "SPECIAL_OFFER"}, postgrestest.Route{EventType: "SPECIAL_OFFER", Channel: notification.Push},
 		postgrestest.Category{EventType: "SPECIAL_OFFER", Category: "special-offers"})
+	_, err = c.store.Pool.Exec(c.t.Context(), `
+		INSERT INTO entity_name (entity_type, entity_id, name) VALUES ('RESTAURANT', '5', 'Trattoria Bella');
+		INSERT INTO entity_follow (user_type, user_id, entity_type, entity_id, level)
+		VALUES ('RESTAURANT_USER', '10', 'RESTAURANT', '5', 'IMPORTANT');
+		INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id) VALUES ('RESTAURANT_USER', '10', 'ORDER', '7')`)
+	require.NoError(c.t, err)
+}
+
+// letters are the paths of links in messages to customers.
+type letters struct{ offers, preferences, preferencesInGerman, mute string }
+
+// letters adds customers with several languages, for whom a digest has a time.
+func (c *contracted) letters() letters {
+	c.t.Helper()
+	to := func(id, locale string) notification.Recipient {
+		r := notification.Recipient{UserType: notification.Customer, UserID: id, Email: id + "@example.com"}
+		postgrestest.Add(c.t, c.store.Pool, postgrestest.Recipient{UserID: id, Email: r.Email, Locale: locale})
+		return r
+	}
+	postgrestest.Add(c.t, c.store.Pool, postgrestest.Route{EventType: "NEWSLETTER"}, postgrestest.Category{EventType: "NEWSLETTER", Category: "news"},
+		postgrestest.Target{EventType: "NEWSLETTER", UserType: notification.Customer, EntityType: "BROADCAST"})
+	postgrestest.Exec(c.t, c.store, "UPDATE event_type_channel_routing SET delivery_strategy = 'AGGREGATE', digest_at = '09:00' "+
+		"WHERE event_type = 'NEWSLETTER'")
+	english, italian, german := to("101", "en"), to("102", "it-CH"), to("103", "de")
+	return letters{
+		offers: links.Unsubscribe(notification.Email)(
+			notification.Message{UserType: italian.UserType, UserID: italian.UserID, Category: "special-offers", To: italian.Email}),
+		preferences: links.Preferences(notification.Email, english), preferencesInGerman: links.Preferences(notification.Email, german),
+		mute: links.Mute(notification.Email, english, notification.Entity{Type: "RESTAURANT", ID: "5"}),
+	}
 }
 
 // sandboxOf returns the URL of a sandbox that has received messages and simulates a fault. Its page

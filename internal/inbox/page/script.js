@@ -190,6 +190,7 @@ function put(told) {
   item.element.querySelector(".body").textContent = item.body;
   showType(item.element.querySelector(".icon"), item.event_type ?? "");
   showLink(item);
+  showAbout(item);
   showTime(item.element.querySelector("time"), item.at);
   showRead(item);
   return item;
@@ -529,7 +530,7 @@ let touched = new Set(); // what the person has changed: only this is saved
 
 async function openPreferences() {
   try {
-    edited = await api("GET", "api/preferences");
+    [edited] = await Promise.all([api("GET", "api/preferences"), quietly(loadEntities())]);
     touched = new Set();
   } catch (error) {
     return failed(error, "Your preferences could not be loaded. Try again.");
@@ -646,6 +647,114 @@ function showProblems(error) {
   byId("problems").replaceChildren(...texts.map(paragraph));
 }
 
+// --- What the person follows and mutes ---
+
+const follows = new Map(); // by keyOf
+const mutes = new Map();
+let followable = []; // types of entities that have followers
+let loaded = false; // these are known
+
+const keyOf = ({ entity_type: type, entity_id: id }) => JSON.stringify([type, id]);
+const bodyOf = ({ entity_type, entity_id }) => ({ entity_type, entity_id });
+const entityName = (entity) => entity.entity_name || `${entity.entity_type.toLowerCase().replaceAll(/[-_]/g, " ")} ${entity.entity_id}`;
+
+// isGroup reports whether a notification came through an entity that the person can leave.
+const isGroup = ({ entity_type: type, entity_id: id }) => Boolean(type && id) && !["CUSTOMER", "ADMIN", "BROADCAST"].includes(type);
+
+// loadEntities reads what the person follows and mutes. Without it, notifications have no buttons.
+const loadEntities = once(async () => {
+  const [followed, muted] = await Promise.all([api("GET", "api/follows"), api("GET", "api/mutes")]);
+  follows.clear();
+  mutes.clear();
+  for (const follow of followed.follows) follows.set(keyOf(follow), follow);
+  for (const mute of muted.mutes) mutes.set(keyOf(mute), mute);
+  followable = followed.entity_types;
+  loaded = true;
+  showEntities();
+});
+
+function showEntities() {
+  for (const item of items.values()) showAbout(item);
+  showEntityList("follows", follows);
+  showEntityList("mutes", mutes);
+}
+
+// showAbout shows why the person gets a notification, and buttons for its entity.
+function showAbout(item) {
+  let about = item.element.querySelector(".about");
+  if (!item.reason && !isGroup(item)) return about?.remove();
+  if (!about) {
+    about = copyOf("about");
+    about.querySelector(".follow").addEventListener("click", () => follow(item, follows.has(keyOf(item)) ? null : "ALL"));
+    about.querySelector(".mute").addEventListener("click", () => mute(item, !mutes.has(keyOf(item))));
+    item.element.append(about);
+  }
+  about.querySelector(".reason").textContent = item.reason ?? "";
+  if (!isGroup(item)) return;
+  const [follower, muter] = [about.querySelector(".follow"), about.querySelector(".mute")];
+  follower.hidden = !loaded || !(followable.includes(item.entity_type) || follows.has(keyOf(item)));
+  muter.hidden = !loaded;
+  follower.textContent = `${follows.has(keyOf(item)) ? "Unfollow" : "Follow"} ${entityName(item)}`;
+  muter.textContent = `${mutes.has(keyOf(item)) ? "Unmute" : "Mute"} ${entityName(item)}`;
+}
+
+// showEntityList shows a list of the preferences.
+function showEntityList(id, entities) {
+  byId(`${id}-part`).hidden = entities.size === 0;
+  byId(id).replaceChildren(...[...entities.values()].map((entity) => entityLine(id, entity)));
+}
+
+function entityLine(id, entity) {
+  const line = copyOf("entity");
+  const [level, end] = [line.querySelector("select"), line.querySelector("button")];
+  const name = entityName(entity);
+  line.querySelector(".name").textContent = name;
+  if (id === "mutes") {
+    level.remove();
+    end.textContent = "Unmute";
+    end.addEventListener("click", () => leaveList(id, mute(entity, false)));
+  } else {
+    level.append(new Option("everything", "ALL"), new Option("important only", "IMPORTANT"));
+    level.value = entity.level;
+    level.setAttribute("aria-label", `${name}: how much`);
+    level.addEventListener("change", () => follow(entity, level.value));
+    end.textContent = "Unfollow";
+    end.addEventListener("click", () => leaveList(id, follow(entity, null)));
+  }
+  end.setAttribute("aria-label", `${end.textContent} ${name}`);
+  return line;
+}
+
+// leaveList moves the keyboard focus after a line of a list has gone with its button.
+async function leaveList(id, work) {
+  await work;
+  (byId(id).querySelector("button") || byId("preferences-heading")).focus();
+}
+
+// follow stores how much the person hears as a follower of an entity; null: they do not follow it.
+async function follow(entity, level) {
+  await changeEntity(follows, entity, "api/follows", level && { ...bodyOf(entity), level }, level ? "You follow" : "You no longer follow");
+}
+
+async function mute(entity, on) {
+  await changeEntity(mutes, entity, "api/mutes", on && bodyOf(entity), on ? "You have muted" : "You have unmuted");
+}
+
+// changeEntity stores a body, or removes the entity without one.
+async function changeEntity(known, entity, path, body, done) {
+  try {
+    if (body) await api("PUT", path, body);
+    else await api("DELETE", `${path}?${new URLSearchParams(bodyOf(entity))}`);
+  } catch (error) {
+    failed(error, error.problems?.[0] ? `Nothing has changed: ${error.problems[0]}.` : "This did not work. Try again.");
+    return showEntities();
+  }
+  if (body) known.set(keyOf(entity), { ...body, entity_name: entity.entity_name });
+  else known.delete(keyOf(entity));
+  announce(`${done} ${entityName(entity)}.`);
+  showEntities();
+}
+
 // --- Notifications of the browser ---
 
 const { pushKey } = document.documentElement.dataset; // empty: the gateway offers none
@@ -731,6 +840,7 @@ function start() {
   showLoading();
   connect();
   quietly(resumePush());
+  quietly(loadEntities());
   if (sessionStorage.getItem(wantedKey)) openPreferences();
   sessionStorage.removeItem(wantedKey);
 }
@@ -763,6 +873,8 @@ function signOut() {
   attempts = 0;
   device = null;
   items.clear();
+  for (const entities of [follows, mutes]) entities.clear();
+  loaded = false;
   toAcknowledge.clear();
   byId("notices").replaceChildren();
   byId("announcements").replaceChildren();
