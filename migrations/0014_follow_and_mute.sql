@@ -62,6 +62,26 @@ ALTER TABLE notification ADD COLUMN member_role text;
 
 COMMENT ON COLUMN notification.member_role IS 'The role in the entity through which the event named the recipient: MANAGER, FOLLOWER. Null: the entity is the recipient, or has no roles.';
 
+-- The views of each user type show the new column too.
+CREATE OR REPLACE VIEW restaurant_notification AS SELECT * FROM notification WHERE user_type = 'RESTAURANT_USER';
+CREATE OR REPLACE VIEW customer_notification AS SELECT * FROM notification WHERE user_type = 'CUSTOMER';
+CREATE OR REPLACE VIEW agency_notification AS SELECT * FROM notification WHERE user_type = 'AGENCY_USER';
+CREATE OR REPLACE VIEW admin_notification AS SELECT * FROM notification WHERE user_type = 'ADMIN';
+CREATE OR REPLACE VIEW guest_notification AS SELECT * FROM notification WHERE user_type = 'GUEST';
+
+-- +goose StatementBegin
+DO $$
+DECLARE
+    view text;
+BEGIN
+    FOREACH view IN ARRAY ARRAY ['restaurant_notification', 'customer_notification', 'agency_notification', 'admin_notification', 'guest_notification'] LOOP
+        EXECUTE format('COMMENT ON COLUMN %I.member_role IS %L', view,
+            col_description('notification'::regclass, (SELECT attnum FROM pg_attribute WHERE attrelid = 'notification'::regclass AND attname = 'member_role')));
+    END LOOP;
+END
+$$;
+-- +goose StatementEnd
+
 -- +goose Down
 ALTER TABLE notification DROP COLUMN member_role;
 DROP TABLE entity_name;

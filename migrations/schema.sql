@@ -937,7 +937,8 @@ CREATE VIEW admin_notification AS
     notification.replaced_by,
     notification.provider,
     notification.url,
-    notification.address_hash
+    notification.address_hash,
+    notification.member_role
    FROM notification
   WHERE (notification.user_type = 'ADMIN'::text);
 
@@ -985,7 +986,8 @@ CREATE VIEW agency_notification AS
     notification.replaced_by,
     notification.provider,
     notification.url,
-    notification.address_hash
+    notification.address_hash,
+    notification.member_role
    FROM notification
   WHERE (notification.user_type = 'AGENCY_USER'::text);
 
@@ -1033,7 +1035,8 @@ CREATE VIEW customer_notification AS
     notification.replaced_by,
     notification.provider,
     notification.url,
-    notification.address_hash
+    notification.address_hash,
+    notification.member_role
    FROM notification
   WHERE (notification.user_type = 'CUSTOMER'::text);
 
@@ -1081,7 +1084,8 @@ CREATE VIEW guest_notification AS
     notification.replaced_by,
     notification.provider,
     notification.url,
-    notification.address_hash
+    notification.address_hash,
+    notification.member_role
    FROM notification
   WHERE (notification.user_type = 'GUEST'::text);
 
@@ -1194,7 +1198,8 @@ CREATE VIEW restaurant_notification AS
     notification.replaced_by,
     notification.provider,
     notification.url,
-    notification.address_hash
+    notification.address_hash,
+    notification.member_role
    FROM notification
   WHERE (notification.user_type = 'RESTAURANT_USER'::text);
 

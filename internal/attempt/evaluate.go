@@ -134,14 +134,25 @@ type attemptFacts struct {
 	Now time.Time // by the database's clock
 }
 
+// toldFollowers reports whether the event type of the delivery n tells people who follow its entity.
+const toldFollowers = `EXISTS (
+		               SELECT FROM event_type_recipients e
+		               WHERE  e.event_type = n.event_type
+		               AND    e.entity_type = n.entity_type
+		               AND    (e.user_type IS NULL OR e.user_type = n.user_type)
+		               AND    '` + notification.Follower + `' = ANY (e.roles))`
+
 // selectAttemptFacts is the start of a query that reads the deliveries n. A delivery without an
 // entity is evaluated without a membership and without an entity's settings.
-const selectAttemptFacts = `
+var selectAttemptFacts = `
 	SELECT ` + planner.RecipientFacts + `,
 	       n.user_type, n.user_id,
 	       coalesce(n.entity_type, '') AS entity_type,
 	       coalesce(n.entity_id, '') AS entity_id,
 	       m.roles,
+	       coalesce(n.member_role, '') AS member_role,
+	       m.important_only,
+	       m.muted,
 	       now() AS now,
 	       n.delivery_id,
 	       n.channel,
@@ -174,7 +185,7 @@ const selectAttemptFacts = `
 	           )) AS setup
 	FROM   notification n
 	` + db.RecipientOf + `
-	` + db.MembershipOf + `
+	` + db.MembershipOf(toldFollowers) + `
 	WHERE  `
 
 // attemptFacts reads the facts about deliveries that the rules need.

@@ -61,6 +61,7 @@ var ruleFindings = []finding[*survey]{
 			                'is in entity_member') AS who
 			FROM   event_type_recipients e
 			WHERE  e.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
+			AND    ('` + notification.Follower + `' = ANY (e.roles)) IS NOT TRUE -- anybody may begin to follow
 			AND    NOT EXISTS (
 			           SELECT FROM entity_member m
 			           WHERE  m.entity_type::text = e.entity_type
@@ -97,7 +98,8 @@ var ruleFindings = []finding[*survey]{
 			SELECT e.event_type || '/' || e.channel_type AS row, string_agg(a.role, ', ' ORDER BY a.n) AS vacant
 			FROM   event_type_channel_routing e
 			CROSS JOIN LATERAL unnest(e.roles) WITH ORDINALITY AS a (role, n)
-			WHERE  NOT EXISTS (SELECT FROM entity_member m WHERE m.active::boolean AND m.role::text = a.role)
+			WHERE  a.role <> '` + notification.Follower + `'
+			AND    NOT EXISTS (SELECT FROM entity_member m WHERE m.active::boolean AND m.role::text = a.role)
 			GROUP BY e.event_type, e.channel_type
 			ORDER BY e.event_type, e.channel_type`)},
 	{place: routingRules, row: "$route", find: each((*survey).routes, expired),
@@ -140,6 +142,7 @@ var ruleFindings = []finding[*survey]{
 			FROM   entity_notification_settings s
 			WHERE  s.enabled
 			AND    cardinality(s.allowed_roles) > 0
+			AND    '` + notification.Follower + `' <> ALL (s.allowed_roles)
 			AND    NOT EXISTS (
 			           SELECT FROM entity_member m
 			           WHERE  m.entity_type::text = s.entity_type

@@ -23,6 +23,8 @@ const (
 	insertSuppression        = `INSERT INTO recipient_suppression (channel, address_hash, reason, detail) VALUES `
 	insertPreferenceChange   = `INSERT INTO preference_change (user_type, user_id, setting, old_value, new_value) VALUES `
 	insertCategoryPreference = `INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES `
+	insertFollow             = `INSERT INTO entity_follow (user_type, user_id, entity_type, entity_id) VALUES `
+	insertMute               = `INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id) VALUES `
 	deliveryValues           = `) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'EMAIL', 'd2', 'title', 'body', `
 )
 
@@ -315,7 +317,26 @@ var refusals = map[string][]string{
 		`('CUSTOMER', '1', '', 'SMS', false)`, `('CUSTOMER', '1', repeat('c', 61), 'SMS', false)`),
 	"user_category_preferences_channel":   {insertCategoryPreference + `('CUSTOMER', '1', 'offers', 'FAX', false)`},
 	"user_category_preferences_user_type": {insertCategoryPreference + `('STAFF', '1', 'offers', 'SMS', false)`},
-	"source_row_refusals":                 {`INSERT INTO source_row (source, row_key, event_id, refusals) VALUES ('a', '1', '1', -1)`},
+	"entity_follow_user_type":             {insertFollow + `('STAFF', '1', 'ORDER', '7')`},
+	"entity_follow_user_id": inserts(insertFollow,
+		`('CUSTOMER', '', 'ORDER', '7')`, `('CUSTOMER', repeat('1', 65), 'ORDER', '7')`, `('CUSTOMER', E'two\nlines', 'ORDER', '7')`),
+	"entity_follow_entity_type": inserts(insertFollow,
+		`('CUSTOMER', '1', '', '7')`, `('CUSTOMER', '1', repeat('E', 61), '7')`, `('CUSTOMER', '1', 'CUSTOMER', '7')`,
+		`('CUSTOMER', '1', 'ADMIN', '0')`, `('CUSTOMER', '1', 'BROADCAST', '0')`),
+	"entity_follow_entity_id": inserts(insertFollow, `('CUSTOMER', '1', 'ORDER', '')`, `('CUSTOMER', '1', 'ORDER', repeat('7', 65))`),
+	"entity_follow_level": {
+		`INSERT INTO entity_follow (user_type, user_id, entity_type, entity_id, level) VALUES ('CUSTOMER', '1', 'ORDER', '7', 'NONE')`,
+	},
+	"entity_mute_user_type": {insertMute + `('STAFF', '1', 'ORDER', '7')`},
+	"entity_mute_user_id": inserts(insertMute,
+		`('CUSTOMER', '', 'ORDER', '7')`, `('CUSTOMER', repeat('1', 65), 'ORDER', '7')`, `('CUSTOMER', E'two\nlines', 'ORDER', '7')`),
+	"entity_mute_entity_type": inserts(insertMute,
+		`('CUSTOMER', '1', '', '7')`, `('CUSTOMER', '1', repeat('E', 61), '7')`, `('CUSTOMER', '1', 'CUSTOMER', '7')`,
+		`('CUSTOMER', '1', 'ADMIN', '0')`, `('CUSTOMER', '1', 'BROADCAST', '0')`),
+	"entity_mute_entity_id": inserts(insertMute, `('CUSTOMER', '1', 'ORDER', '')`, `('CUSTOMER', '1', 'ORDER', repeat('7', 65))`),
+	"entity_name_length": inserts(`INSERT INTO entity_name (entity_type, entity_id, name) VALUES `,
+		`('ORDER', '7', '')`, `('ORDER', '7', repeat('n', 201))`, `('ORDER', '7', E'two\nlines')`),
+	"source_row_refusals": {`INSERT INTO source_row (source, row_key, event_id, refusals) VALUES ('a', '1', '1', -1)`},
 	"source_row_one_end": {
 		`INSERT INTO source_row (source, row_key, event_id, error, sent_at, failed_at) VALUES ('a', '1', '1', 'e', now(), now())`,
 	},

@@ -78,9 +78,10 @@ func statementsByIndex(s *db.DB) map[string]func(ctx context.Context) error {
 	actions := func(filter list.ActionFilter) func(ctx context.Context) error {
 		return func(ctx context.Context) error { return roomtest.ErrOf(l.Actions(ctx, filter, newest)) }
 	}
-	recipients := func(entity notification.Entity) func(ctx context.Context) error {
+	recipients := func(entity notification.Entity, roles ...string) func(ctx context.Context) error {
 		return func(ctx context.Context) error {
-			return roomtest.ErrOf(planner.On(s).Recipients(ctx, "T", []notification.Target{{Entity: entity}}, notification.Cursor{}, 20))
+			targets := []notification.Target{{Entity: entity, Roles: roles}}
+			return roomtest.ErrOf(planner.On(s).Recipients(ctx, "T", targets, notification.Cursor{}, 20))
 		}
 	}
 	longID := func(ctx context.Context) error {
@@ -91,6 +92,7 @@ func statementsByIndex(s *db.DB) map[string]func(ctx context.Context) error {
 		"delivery_follow_up_delivery":  purging(purge.Notifications),
 		"delivery_receipt_of_delivery": func(ctx context.Context) error { return roomtest.ErrOf(r.DeliveryDetail(ctx, "d7")) },
 		"delivery_receipt_received_at": purging(purge.Receipts),
+		"entity_follow_in_order":       recipients(roomtest.Restaurant5, notification.Follower),
 		"entity_member_in_order":       recipients(roomtest.Restaurant5),
 		"entity_member_user":           func(ctx context.Context) error { return roomtest.ErrOf(attempt.On(s).QuietCheck(ctx, "d7")) },
 		"event_outbox_cancels":         func(ctx context.Context) error { return roomtest.ErrOf(attempt.On(s).DeliveryState(ctx, "d7")) },
@@ -226,7 +228,11 @@ func fillAllTables(t *testing.T, s *db.DB) {
 		INSERT INTO recipient_device (user_type, user_id, token) SELECT user_type, user_id, 'token-' || user_id FROM recipient`, `
 		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
 		SELECT 'RESTAURANT', CASE WHEN i % 2 = 0 THEN '5' ELSE i::text END, 'RESTAURANT_USER', i::text, 'STAFF'
-		FROM   generate_series(1, 20000) AS i`,
+		FROM   generate_series(1, 20000) AS i`, `
+		INSERT INTO entity_follow (entity_type, entity_id, user_type, user_id)
+		SELECT entity_type, entity_id, user_type, user_id FROM entity_member`, `
+		INSERT INTO entity_mute (entity_type, entity_id, user_type, user_id)
+		SELECT entity_type, entity_id, user_type, user_id FROM entity_member LIMIT 5000`,
 		"VACUUM ANALYZE",
 	} {
 		postgrestest.Exec(t, s, sql)

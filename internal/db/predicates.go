@@ -69,17 +69,41 @@ const (
 		) r ON true`
 	// Erased reports whether the recipient of a row n is a person of erased_recipient.
 	Erased = `EXISTS (SELECT FROM erased_recipient e WHERE e.user_type = n.user_type AND e.user_id = n.user_id)`
-	// MembershipOf joins the membership of a row n's recipient in n's entity: whether it is
-	// active, and the roles. A view may have several rows of a member.
-	MembershipOf = `CROSS JOIN LATERAL (
-		    SELECT count(*) > 0 AS active,
-		           array_agg(DISTINCT d.role) FILTER (WHERE d.role <> '') AS roles
-		    FROM   ` + DirectoryMember + ` d
-		    WHERE  d.entity_type = n.entity_type
-		    AND    d.entity_id = n.entity_id
-		    AND    d.user_type = n.user_type
-		    AND    d.user_id = n.user_id
-		    AND    d.active
-		    AND    n.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
-		) m`
 )
+
+// MembershipOf joins the membership of a row n's recipient in n's entity: whether it is active, the
+// roles, whether the recipient hears only what is important, and whether they have muted the entity. A
+// view may have several rows of a member. Who follows the entity has the role FOLLOWER, if the condition
+// told holds: the event tells followers of n's entity. A recipient whom an event names as a follower,
+// and who is no follower now, is no member.
+func MembershipOf(told string) string {
+	const counts = `n.member_role IS DISTINCT FROM '` + notification.Follower + `' OR d.role = '` + notification.Follower + `'`
+	return `CROSS JOIN LATERAL (
+		    SELECT count(*) FILTER (WHERE ` + counts + `) > 0 AS active,
+		           array_agg(DISTINCT d.role) FILTER (WHERE d.role <> '') AS roles,
+		           coalesce(bool_and(d.level = 'IMPORTANT') FILTER (WHERE ` + counts + `), false) AS important_only,
+		           EXISTS (
+		               SELECT FROM entity_mute u
+		               WHERE  u.user_type = n.user_type
+		               AND    u.user_id = n.user_id
+		               AND    u.entity_type = n.entity_type
+		               AND    u.entity_id = n.entity_id
+		           ) AS muted
+		    FROM  (SELECT d.role, 'ALL' AS level
+		           FROM   ` + DirectoryMember + ` d
+		           WHERE  d.entity_type = n.entity_type
+		           AND    d.entity_id = n.entity_id
+		           AND    d.user_type = n.user_type
+		           AND    d.user_id = n.user_id
+		           AND    d.active
+		           AND    n.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
+		           UNION ALL
+		           SELECT '` + notification.Follower + `', f.level
+		           FROM   entity_follow f
+		           WHERE  f.user_type = n.user_type
+		           AND    f.user_id = n.user_id
+		           AND    f.entity_type = n.entity_type
+		           AND    f.entity_id = n.entity_id
+		           AND    ` + told + `) d
+		) m`
+}

@@ -49,7 +49,8 @@ const otherTables = "These are yours too:\n\n"
 
 // alsoYours lists the tables without a heading that users fill.
 var alsoYours = []string{
-	"channel_user_type", "event_category", "event_type_approval", "event_type_schema", "frequency_cap", "notification_layout",
+	"channel_user_type", "entity_follow", "entity_mute", "entity_name", "event_category", "event_type_approval", "event_type_schema",
+	"frequency_cap", "notification_layout",
 	"user_category_preferences", "user_settings", "user_type",
 }
 

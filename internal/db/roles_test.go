@@ -88,7 +88,8 @@ func TestRolesMayRunTheirStatements(t *testing.T) {
 		requirePermission(t, operator.Pool, room, heard, ownMethods(room))
 	}
 	for _, table := range []string{
-		"user_notification_preferences", "user_category_preferences", "user_settings", "recipient_device", "throttle", "counted_message",
+		"user_notification_preferences", "user_category_preferences", "user_settings", "entity_follow", "entity_mute", "recipient_device",
+		"throttle", "counted_message",
 		"notification_decision", person.DeliveryTable,
 	} {
 		roomtest.Must(person.On(operator).MergeTable(t.Context(), roomtest.Customer7,

@@ -83,7 +83,7 @@ func TestDroppedMeaning(t *testing.T) {
 		seen[s.waited().Evaluate(noon).Dropped] = true
 	}
 	delete(seen, "")
-	require.Len(t, seen, 9)
+	require.Len(t, seen, 10)
 	for reason := range seen {
 		require.NotEmpty(t, notification.DroppedMeaning(reason, notification.Email, notification.Customer), reason)
 	}

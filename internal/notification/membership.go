@@ -1,13 +1,20 @@
 package notification
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// Membership is a row of entity_member for one recipient. A member with several roles has several
-// rows.
+// Follower is the role of people who follow an entity.
+const Follower = "FOLLOWER"
+
+// Membership is a row of entity_member for one recipient, or of entity_follow. A member with several
+// roles has several rows.
 type Membership struct {
-	Entity Entity
-	Role   string
-	Active bool
+	Entity  Entity
+	Role    string
+	Active  bool
+	Follows bool // a row of entity_follow
 }
 
 // DirectoryEntry is a person in the directory, even if no event names them.
@@ -52,8 +59,10 @@ func (t Target) refuses(entry DirectoryEntry) string {
 	case t.Entity.Type == EntityCustomer:
 		return ""
 	}
-	member, active, roles := entry.membership(t.Entity)
+	member, active, roles := entry.membership(t.Entity, t.NamesFollowers())
 	switch {
+	case !member && slices.ContainsFunc(entry.Memberships, func(m Membership) bool { return m.Follows && m.Entity == t.Entity }):
+		return fmt.Sprintf("they follow %s, and its roles do not name %s", t.Entity, Follower)
 	case !member:
 		return fmt.Sprintf("they are not a member of %s", t.Entity)
 	case !active:
@@ -65,11 +74,14 @@ func (t Target) refuses(entry DirectoryEntry) string {
 	}
 }
 
+// NamesFollowers reports whether people who follow the entity are recipients. Without roles, only members are.
+func (t Target) NamesFollowers() bool { return slices.Contains(t.Roles, Follower) }
+
 // membership reports whether a person is a member of an entity, whether that membership is
-// active, and their roles.
-func (e DirectoryEntry) membership(entity Entity) (member, active bool, roles []string) {
+// active, and their roles. followers: who follows it is a member too.
+func (e DirectoryEntry) membership(entity Entity, followers bool) (member, active bool, roles []string) {
 	for _, m := range e.Memberships {
-		if m.Entity != entity {
+		if m.Entity != entity || (m.Follows && !followers) {
 			continue
 		}
 		member, active = true, active || m.Active

@@ -18,8 +18,10 @@ func TestNotNamed(t *testing.T) {
 	}
 	admins := notification.Entity{Type: notification.EntityAdmin, ID: "0"}
 	everybody := notification.Entity{Type: notification.EntityBroadcast, ID: "0"}
+	agency20 := notification.Entity{Type: "AGENCY", ID: "20"}
 	memberships := []notification.Membership{
-		{restaurant5, "CHEF", true}, {restaurant5, "WAITER", true}, {restaurant5, "OWNER", false}, {agency10, "AGENT", false},
+		{Entity: restaurant5, Role: "CHEF", Active: true}, {Entity: restaurant5, Role: "WAITER", Active: true},
+		{Entity: restaurant5, Role: "OWNER"}, {Entity: agency10, Role: "AGENT"}, {Entity: agency20, Role: "FOLLOWER", Active: true, Follows: true},
 	}
 	tests := []struct {
 		name     string
@@ -47,6 +49,13 @@ func TestNotNamed(t *testing.T) {
 		{name: "not a member", userType: notification.RestaurantUser, userID: "10",
 			targets: []notification.Target{{Entity: notification.Entity{Type: "RESTAURANT", ID: "6"}}},
 			reasons: []string{"they are not a member of RESTAURANT/6"}},
+		{name: "a follower", userType: notification.RestaurantUser, userID: "10",
+			targets: []notification.Target{{Entity: agency20, Roles: []string{"AGENT", "FOLLOWER"}}}},
+		{name: "a follower of an event for members", userType: notification.RestaurantUser, userID: "10",
+			targets: []notification.Target{{Entity: agency20}}, reasons: []string{"they follow AGENCY/20, and its roles do not name FOLLOWER"}},
+		{name: "a member who does not follow", userType: notification.RestaurantUser, userID: "10",
+			targets: []notification.Target{{Entity: restaurant5, Roles: []string{"FOLLOWER"}}},
+			reasons: []string{"RESTAURANT/5: only the roles FOLLOWER are told, and theirs is CHEF, WAITER"}},
 		{name: "the customer", userType: notification.Customer, userID: "42", targets: []notification.Target{{Entity: customer("42")}}},
 		{name: "another customer", userType: notification.Customer, userID: "42", targets: []notification.Target{{Entity: customer("43")}},
 			reasons: []string{"it concerns CUSTOMER/43"}},

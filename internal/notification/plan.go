@@ -86,6 +86,8 @@ type DecidedRecipient struct {
 	Entity    Entity               `json:"-"` // that the event reached them through
 	Decisions map[Channel]Decision `json:"channels"`
 
+	MemberRole string `json:"-"` // as in [Recipient]
+
 	ThrottledBy map[Channel]string `json:"throttled_by,omitempty"` // the deliveries that they got instead
 
 	Deliveries []PlannedDelivery `json:"-"` // of the selected channels
@@ -93,7 +95,7 @@ type DecidedRecipient struct {
 
 // NewDecided returns a recipient without decisions.
 func NewDecided(r Recipient) DecidedRecipient {
-	return DecidedRecipient{UserType: r.UserType, UserID: r.UserID, Entity: r.Entity, Decisions: map[Channel]Decision{}}
+	return DecidedRecipient{UserType: r.UserType, UserID: r.UserID, Entity: r.Entity, Decisions: map[Channel]Decision{}, MemberRole: r.MemberRole}
 }
 
 // Add adds the decision about a channel.

@@ -28,7 +28,11 @@ type Recipient struct {
 	Who      string // the word for the type in delivery ids; set when an event's recipients are read
 	UserID   string
 	Entity   Entity   // through which the event names them
-	Roles    []string // in that entity; several only if the directory is views
+	Roles    []string // in that entity; several only if the directory is views, or they also follow it
+
+	MemberRole    string // the role through which the event names them; empty: the entity has no roles
+	ImportantOnly bool   // they only follow the entity, at the level IMPORTANT
+	Muted         bool   // they have muted the entity
 
 	Name            string
 	Email           string

@@ -23,6 +23,7 @@ var rules = []rule{
 	unsupported,
 	userDisabled,
 	groupDisabled,
+	muted,
 	roleRestricted,
 	skipped,
 	inQuietHours,

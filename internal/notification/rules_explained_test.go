@@ -104,6 +104,17 @@ func TestFindings(t *testing.T) {
 				"recipients, quiet hours 22:00-07:00 Europe/Rome)"},
 		{name: "an unknown entity", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.Entity = notification.Entity{} },
 			rule: notification.DecisionGroupDisabled, finds: "the entity is unknown, and so are its settings"},
+		{name: "not muted", rule: notification.DecisionMuted, finds: "RESTAURANT/5 is not muted"},
+		{name: "muted", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.Muted, r.ImportantOnly = true, true },
+			rule: notification.DecisionMuted, finds: "they have muted RESTAURANT/5"},
+		{name: "what is important", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.ImportantOnly = true },
+			rule: notification.DecisionMuted, finds: "they follow RESTAURANT/5 at the level IMPORTANT, and the priority is not HIGH"},
+		{name: "important", change: func(s *notification.EventSetup, r *notification.Recipient) {
+			s.Routing[0].Priority, r.ImportantOnly = notification.High, true
+		}, rule: notification.DecisionMuted, finds: "they follow RESTAURANT/5 at the level IMPORTANT, and the priority is HIGH"},
+		{name: "an unknown entity, which cannot be muted", change: func(_ *notification.EventSetup, r *notification.Recipient) {
+			r.Entity = notification.Entity{}
+		}, rule: notification.DecisionMuted, finds: "the entity is unknown, and so is whether they have muted it"},
 		{name: "any role", rule: notification.DecisionRoleRestricted, finds: "any role is allowed"},
 		{name: "some roles", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{"MANAGER", "CHEF"} }),
 			rule: notification.DecisionRoleRestricted, finds: "only the roles MANAGER, CHEF are allowed, and theirs is WAITER"},

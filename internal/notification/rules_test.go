@@ -18,10 +18,10 @@ type situation struct {
 	userOff, groupOff, restricted bool
 	quiet, deferred               bool
 	full, noAddress, categoryOff  bool
-	suppressed, expired           bool
+	suppressed, expired, muted    bool
 }
 
-const switches = 12
+const switches = 13
 
 // situations returns every possible situation.
 func situations() []situation {
@@ -31,7 +31,7 @@ func situations() []situation {
 			on := func(n int) bool { return bits&(1<<n) != 0 }
 			all = append(all, situation{
 				channel: channel, supported: on(0), mandatory: on(1), userOff: on(2), groupOff: on(3), restricted: on(4), quiet: on(5), deferred: on(6),
-				full: on(7), noAddress: on(8), categoryOff: on(9), suppressed: on(10), expired: on(11),
+				full: on(7), noAddress: on(8), categoryOff: on(9), suppressed: on(10), expired: on(11), muted: on(12),
 			})
 		}
 	}
@@ -42,7 +42,7 @@ func situations() []situation {
 // channels are quieted.
 func (s situation) want() notification.Decision {
 	userOff := s.userOff || s.categoryOff
-	wanted := s.mandatory || (!userOff && !s.groupOff)
+	wanted := s.mandatory || (!userOff && !s.groupOff && !s.muted)
 	dropped := s.quiet && s.channel.Quieted() && !s.deferred
 	over := s.full && !s.mandatory
 	missing := s.noAddress && s.channel != notification.WebSocket
@@ -53,6 +53,7 @@ func (s situation) want() notification.Decision {
 		"UNSUPPORTED":     inTime && !s.supported,
 		"USER_DISABLED":   inTime && s.supported && !s.mandatory && userOff,
 		"GROUP_DISABLED":  inTime && s.supported && !s.mandatory && !userOff && s.groupOff,
+		"MUTED":           inTime && s.supported && !s.mandatory && !userOff && !s.groupOff && s.muted,
 		"ROLE_RESTRICTED": inTime && s.supported && wanted && s.restricted,
 		"QUIET_HOURS":     inTime && s.supported && wanted && !s.restricted && dropped,
 		"MAX_RECIPIENTS":  inTime && s.supported && wanted && !s.restricted && !dropped && over,
@@ -102,6 +103,7 @@ func (s situation) rules() notification.EventSetup {
 
 func (s situation) recipient() notification.Recipient {
 	recipient := staff("1", "WAITER")
+	recipient.Muted = s.muted
 	if s.noAddress {
 		recipient.Email, recipient.Phone, recipient.SlackWebhookURL, recipient.WebhookURL, recipient.HasDevice = "", "", "", "", false
 	}
@@ -159,7 +161,7 @@ func TestDecideEverySituation(t *testing.T) {
 		require.Equal(t, before+1, used[key], "%+v", s)
 		require.Equal(t, s.quiet && s.channel.Quieted(), choice.Wait.Quiet, "%+v", s)
 	}
-	require.Len(t, seen, 10, "every decision was taken")
+	require.Len(t, seen, 11, "every decision was taken")
 }
 
 func TestDecideSendAfter(t *testing.T) {

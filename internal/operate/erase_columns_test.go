@@ -22,7 +22,9 @@ type columnClasses struct {
 var columnsByTable = map[string]columnClasses{
 	// Rows about one person.
 	"counted_message":           {erased: "message_id user_type user_id channel_type category at waits place"},
+	"entity_follow":             {erased: "entity_type entity_id user_type user_id level created_at"},
 	"entity_member":             {erased: "entity_type entity_id user_type user_id role active"},
+	"entity_mute":               {erased: "entity_type entity_id user_type user_id created_at"},
 	"gateway_ticket":            {erased: "ticket_hash user_type user_id token_expires_at expires_at"},
 	"preference_change":         {erased: "id at user_type user_id setting channel category old_value new_value changed_by"},
 	"recipient":                 {erased: "user_type user_id name email phone slack_webhook_url locale timezone active webhook_url"},
@@ -51,7 +53,7 @@ var columnsByTable = map[string]columnClasses{
 			"provider_message_id read_at",
 		plain: "id event_type channel status strategy priority send_after attempt_count created_at sent_at delivered_at restarts available_at " +
 			"receipt_failed escalates attempt_owner attempt_until attempt_began next_attempt_at operator_time failed_child expires_at " +
-			"collapse_seq provider"},
+			"collapse_seq provider member_role"},
 	"notification_decision": {kept: "event_id user_type user_id channels throttled_by", plain: "decided_at"},
 	"processed_event":       {kept: "event_id", plain: "status created_at updated_at outcome restarts problem"},
 	"recipient_suppression": {kept: "address_hash detail", plain: "channel reason since secret twin"},
@@ -71,6 +73,7 @@ var columnsByTable = map[string]columnClasses{
 	"delivery_count":    {plain: "since channel status count"},
 	"entity_notification_settings": {plain: "entity_type entity_id channel_type event_type enabled max_recipients allowed_roles " +
 		"quiet_hours_start quiet_hours_end quiet_hours_timezone"},
+	"entity_name":         {plain: "entity_type entity_id name"},
 	"event_category":      {plain: "event_type category"},
 	"event_type_approval": {plain: "event_type over"},
 	"event_type_channel_routing": {plain: "event_type channel_type mandatory delivery_strategy delay digest_window quiet_hours_action " +

@@ -36,6 +36,8 @@ func plantPerson(t *testing.T) People {
 		`INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
 			VALUES ('CUSTOMER', '42', 'Zaphod', 'SMS', false)`,
 		`INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('CUSTOMER', '42', 'Europe/Rome')`,
+		`INSERT INTO entity_follow (user_type, user_id, entity_type, entity_id) VALUES ('CUSTOMER', '42', 'ORDER', 'Zaphod')`,
+		`INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id) VALUES ('CUSTOMER', '42', 'ORDER', 'Zaphod')`,
 		`INSERT INTO gateway_ticket (ticket_hash, user_type, user_id, token_expires_at, expires_at) VALUES ('x', 'CUSTOMER', '42', now(), now())`,
 		`INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key) VALUES ('CUSTOMER', '42', 'T', 'SMS', 'Zaphod')`,
 		`INSERT INTO counted_message (message_id, user_type, user_id, channel_type, category, at, waits)
@@ -111,7 +113,7 @@ func TestErase(t *testing.T) {
 	}
 	want := map[string]int{
 		"recipient": 1, "recipient_device": 1, "entity_member": 1, "user_notification_preferences": 1, "user_category_preferences": 1,
-		"user_settings":  1,
+		"user_settings": 1, "entity_follow": 1, "entity_mute": 1,
 		"gateway_ticket": 1, "throttle": 1, "counted_message": 1, "notification": 4, "preference_change": 3,
 	}
 	plan := must(o.PlanErase(t.Context(), ada))(t)

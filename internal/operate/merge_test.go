@@ -26,6 +26,9 @@ func plantGuest(t *testing.T) People {
 		`UPDATE user_notification_preferences SET changed_at = CASE WHEN (user_type, channel_type) IN (('GUEST', 'SMS'), ('CUSTOMER', 'EMAIL'))
 			THEN now() ELSE now() - interval '1 day' END`,
 		`INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('GUEST', '7', 'Europe/London')`,
+		`INSERT INTO entity_follow (user_type, user_id, entity_type, entity_id, level) VALUES ('GUEST', '7', 'ORDER', 'Zaphod', 'IMPORTANT'),
+			('GUEST', '7', 'ORDER', '8', 'IMPORTANT')`,
+		`INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id) VALUES ('GUEST', '7', 'ORDER', 'Zaphod'), ('GUEST', '7', 'ORDER', '8')`,
 		`INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('shared', 'GUEST', '7', '{}'),
 			('other', 'GUEST', '7', '{}')`,
 		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, entity_type, entity_id)
@@ -47,7 +50,7 @@ func TestMerge(t *testing.T) {
 	o := plantGuest(t)
 	plan := must(o.PlanMerge(t.Context(), guest, ada))(t)
 	require.Equal(t, 1, plan.Cancelled)
-	require.Equal(t, 11, plan.Rows())
+	require.Equal(t, 15, plan.Rows())
 
 	done := must(o.Merge(t.Context(), plan, func(Merger) {}))(t)
 
@@ -57,6 +60,9 @@ func TestMerge(t *testing.T) {
 		list("SELECT channel_type || ' ' || left(enabled::text, 1) FROM user_notification_preferences WHERE user_id = '42' ORDER BY 1"),
 		"the later choice stays")
 	require.Equal(t, []string{"Europe/Rome"}, list("SELECT timezone FROM user_settings"), "the target keeps its time zone")
+	require.ElementsMatch(t, []string{"CUSTOMER 8 IMPORTANT", "CUSTOMER Zaphod ALL"},
+		list("SELECT concat_ws(' ', user_type, entity_id, level) FROM entity_follow"), "the target keeps its level")
+	require.ElementsMatch(t, []string{"CUSTOMER 8", "CUSTOMER Zaphod"}, list("SELECT user_type || ' ' || entity_id FROM entity_mute"))
 	require.ElementsMatch(t, []string{"CUSTOMER Zaphod", "CUSTOMER phone"}, list("SELECT user_type || ' ' || token FROM recipient_device"))
 	require.Equal(t, []string{"inbox CUSTOMER 42", "mail RESTAURANT 5"},
 		list("SELECT concat_ws(' ', delivery_id, entity_type, entity_id) FROM notification WHERE event_id = 'other' AND (user_type, user_id) = "+

@@ -17,8 +17,8 @@ var (
 	// directoryTables may be views over an application's tables, where Herald deletes nothing.
 	directoryTables = []string{"recipient_device", "entity_member", "recipient"}
 	heraldsTables   = []string{
-		"user_notification_preferences", "user_category_preferences", "user_settings", "preference_change", "gateway_ticket", "throttle",
-		"counted_message",
+		"user_notification_preferences", "user_category_preferences", "user_settings", "entity_follow", "entity_mute", "preference_change",
+		"gateway_ticket", "throttle", "counted_message",
 	}
 	// personalTables are the tables whose rows belong to one person as a whole, in the order of
 	// deletion: triggers on settings write preference_change.

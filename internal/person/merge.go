@@ -25,6 +25,8 @@ var mergedTables = []mergedTable{
 	{name: "user_notification_preferences", key: []string{"channel_type"}, newer: true},
 	{name: "user_category_preferences", key: []string{"category", "channel_type"}, newer: true},
 	{name: "user_settings", key: []string{}},
+	{name: "entity_follow", key: []string{"entity_type", "entity_id"}},
+	{name: "entity_mute", key: []string{"entity_type", "entity_id"}},
 	{name: "recipient_device", key: []string{"token"}},
 	{name: "throttle", key: []string{"event_type", "channel_type", "throttle_key"}},
 	{name: "counted_message"},

@@ -261,8 +261,12 @@ func (s Store) DirectoryEntry(
 		LIMIT  1`
 	const memberships = `
 		SELECT jsonb_build_object('Entity', jsonb_build_object('Type', m.entity_type, 'ID', m.entity_id), 'Role', coalesce(m.role, ''), 'Active',
-		       coalesce(m.active, false))
-		FROM   ` + db.DirectoryMember + ` m
+		       coalesce(m.active, false), 'Follows', m.follows)
+		FROM  (SELECT *, false AS follows
+		       FROM   ` + db.DirectoryMember + ` d
+		       UNION ALL
+		       SELECT entity_type, entity_id, user_type, user_id, '` + notification.Follower + `', true, true
+		       FROM   entity_follow) m
 		WHERE  m.user_type = $1
 		AND    m.user_id = $2
 		AND    (m.entity_type, m.entity_id) IN (SELECT t.entity_type, t.entity_id FROM jsonb_to_recordset($3)

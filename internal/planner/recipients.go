@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -46,7 +47,7 @@ func (s Store) Recipients(
 
 // CountRecipients counts the recipients of targets, up to limit.
 func (s Store) CountRecipients(ctx context.Context, targets []notification.Target, limit int) (int, error) {
-	const query = pageOfRecipients + `
+	query := pageOfRecipients + `
 	SELECT count(*) FROM page`
 
 	var count int
@@ -109,27 +110,64 @@ const (
 	usableID = `octet_length(x.user_id) BETWEEN 1 AND 64 AND x.user_id !~ '[[:cntrl:]]'`
 	// rank puts managers first.
 	rank = `CASE x.role WHEN 'MANAGER' THEN 0 ELSE 1 END`
-	// namedBefore reports whether an earlier target names x too. It looks up each
-	// membership by key.
-	namedBefore = `EXISTS (
-		SELECT FROM target o
-		WHERE  o.ord < t.ord
-		AND    o.user_type IN ('', x.user_type)
-		AND    CASE o.entity_type
-		           WHEN 'BROADCAST' THEN true
-		           WHEN 'ADMIN' THEN x.user_type = 'ADMIN'
-		           WHEN 'CUSTOMER' THEN x.user_type = 'CUSTOMER' AND x.user_id = o.entity_id
-		           ELSE EXISTS (
+	// told reports whether the targets name followers of the entity of a row n.
+	told = `EXISTS (
+		               SELECT FROM target t
+		               WHERE  t.entity_type = n.entity_type
+		               AND    t.entity_id = n.entity_id
+		               AND    '` + notification.Follower + `' = ANY (t.roles))`
+	// muted reports whether x has muted the entity of a target t.
+	muted = `EXISTS (
+		               SELECT FROM entity_mute u
+		               WHERE  u.user_type = x.user_type
+		               AND    u.user_id = x.user_id
+		               AND    u.entity_type = t.entity_type
+		               AND    u.entity_id = t.entity_id
+		               OFFSET 0)`
+	// quiet is how little a person x hears through a target t that names them: 0 everything, 1 what is
+	// important, 2 what is mandatory.
+	quietMember   = `CASE WHEN ` + muted + ` THEN 2 ELSE 0 END`
+	quietFollower = `CASE WHEN ` + muted + ` THEN 2 WHEN x.level = 'IMPORTANT' THEN 1 ELSE 0 END`
+)
+
+// memberOf selects the active memberships b of a person x that a target t names.
+const memberOf = `
 		               SELECT FROM ` + db.DirectoryMember + ` b
-		               WHERE  b.entity_type = o.entity_type
-		               AND    b.entity_id = o.entity_id
+		               WHERE  b.entity_type = t.entity_type
+		               AND    b.entity_id = t.entity_id
 		               AND    b.user_type = x.user_type
 		               AND    b.user_id = x.user_id
 		               AND    b.active
-		               AND    (o.roles IS NULL OR b.role = ANY (o.roles))
-		               OFFSET 0)
-		       END)`
-)
+		               AND    (t.roles IS NULL OR b.role = ANY (t.roles))
+		               OFFSET 0`
+
+// namedBefore reports whether another target names x better: they hear more through it, or as much
+// and it comes earlier. quiet is what they hear through t. It looks up each membership by key, and of a
+// single target nothing.
+func namedBefore(quiet string) string {
+	return `EXISTS (
+		SELECT FROM target o
+		CROSS JOIN LATERAL (
+		    SELECT CASE
+		           WHEN t.entity_type = 'BROADCAST' THEN 0
+		           WHEN t.entity_type = 'ADMIN' THEN CASE WHEN x.user_type = 'ADMIN' THEN 0 END
+		           WHEN t.entity_type = 'CUSTOMER' THEN CASE WHEN x.user_type = 'CUSTOMER' AND x.user_id = t.entity_id THEN 0 END
+		           WHEN EXISTS (` + memberOf + `) THEN ` + quietMember + `
+		           WHEN '` + notification.Follower + `' = ANY (t.roles) THEN (
+		               SELECT ` + strings.ReplaceAll(quietFollower, "x.level", "f.level") + `
+		               FROM   entity_follow f
+		               WHERE  f.user_type = x.user_type
+		               AND    f.user_id = x.user_id
+		               AND    f.entity_type = t.entity_type
+		               AND    f.entity_id = t.entity_id)
+		           END AS quiet
+		    FROM  (SELECT o.*) t
+		    OFFSET 0) other
+		WHERE  o.ord <> t.ord
+		AND    o.user_type IN ('', x.user_type)
+		AND    (o.ord < t.ord OR ` + quiet + ` > 0)
+		AND    (other.quiet, o.ord) < (` + quiet + `, t.ord))`
+}
 
 // userNumber computes the SQL expression number.
 func userNumber(userID string) int64 {
@@ -142,20 +180,21 @@ func userNumber(userID string) int64 {
 
 // pageOfRecipients returns each recipient once, in the order of [notification.Cursor], up to one
 // page. For each target it reads at most one page of rows, in the order of an index, after the
-// cursor. So the last page costs as much as the first. OFFSET 0 keeps
+// cursor. So the last page costs as much as the first. Followers of an entity come through a target
+// whose roles name FOLLOWER, unless the target names them as members too. OFFSET 0 keeps
 // the planner from joining whole tables. In a directory of views, a member may have several
 // roles. The best role that the target names decides their place, and the rules look at all
 // roles.
-const pageOfRecipients = `
+var pageOfRecipients = `
 	WITH target AS (
 		SELECT *
 		FROM   jsonb_to_recordset($1) AS t (ord int, user_type text, entity_type text, entity_id text, roles text[])
 	), named AS (
-		SELECT t.entity_type, t.entity_id, m.*
+		SELECT t.entity_type, t.entity_id, m.rank, m.number, m.user_id, m.user_type, nullif(m.role, '') AS member_role
 		FROM   target t
 		CROSS JOIN LATERAL (
 		    SELECT DISTINCT ON (` + rank + `, ` + number + `, x.user_id, x.user_type)
-		           ` + rank + ` AS rank, ` + number + ` AS number, x.user_id, x.user_type
+		           ` + rank + ` AS rank, ` + number + ` AS number, x.user_id, x.user_type, x.role
 		    FROM   ` + db.DirectoryMember + ` x
 		    WHERE  x.entity_type = t.entity_type
 		    AND    x.entity_id = t.entity_id
@@ -180,24 +219,47 @@ const pageOfRecipients = `
 		               AND    b.active
 		               AND    b.role = 'MANAGER'
 		               OFFSET 0))
-		    AND    NOT ` + namedBefore + `
+		    AND    NOT ` + namedBefore(quietMember) + `
 		    ORDER BY ` + rank + `, ` + number + `, x.user_id, x.user_type
 		    LIMIT  $6) m
 		WHERE  t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
+		UNION ALL
+		SELECT t.entity_type, t.entity_id, f.*
+		FROM   target t
+		CROSS JOIN LATERAL (
+		    SELECT 1 AS rank, ` + number + ` AS number, x.user_id, x.user_type, '` + notification.Follower + `' AS role
+		    FROM   entity_follow x
+		    WHERE  x.entity_type = t.entity_type
+		    AND    x.entity_id = t.entity_id
+		    AND    t.user_type IN ('', x.user_type)
+		    AND    (` + number + `, x.user_id) >= ($7, $8) -- for the index (the next line is for the order)
+		    AND    (1, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
+		    AND    EXISTS (
+		               SELECT FROM ` + db.DirectoryRecipient + ` r
+		               WHERE  r.user_type = x.user_type
+		               AND    r.user_id = x.user_id
+		               AND    r.active
+		               OFFSET 0)
+		    AND    NOT EXISTS (` + memberOf + `)
+		    AND    NOT ` + namedBefore(quietFollower) + `
+		    ORDER BY ` + number + `, x.user_id, x.user_type
+		    LIMIT  $6) f
+		WHERE  '` + notification.Follower + `' = ANY (t.roles)
+		AND    t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
 		UNION ALL
 		SELECT t.entity_type, t.entity_id, r.*
 		FROM   target t
 		JOIN   user_type u ON t.user_type IN ('', u.user_type)
 		CROSS JOIN LATERAL (
 		    SELECT DISTINCT ON (` + number + `, x.user_id)
-		           1 AS rank, ` + number + ` AS number, x.user_id, x.user_type
+		           1 AS rank, ` + number + ` AS number, x.user_id, x.user_type, NULL AS role
 		    FROM   ` + db.DirectoryRecipient + ` x
 		    WHERE  x.user_type = u.user_type
 		    AND    x.active
 		    AND    ` + usableID + `
 		    AND    (` + number + `, x.user_id) >= ($7, $8) -- for the index (the next line is for the order)
 		    AND    (1, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
-		    AND    NOT ` + namedBefore + `
+		    AND    NOT ` + namedBefore("0") + `
 		    ORDER BY ` + number + `, x.user_id
 		    LIMIT  $6) r
 		WHERE  t.entity_type = 'BROADCAST'
@@ -206,7 +268,7 @@ const pageOfRecipients = `
 		SELECT t.entity_type, t.entity_id, r.*
 		FROM   target t
 		CROSS JOIN LATERAL (
-		    SELECT 1 AS rank, ` + number + ` AS number, x.user_id, x.user_type
+		    SELECT 1 AS rank, ` + number + ` AS number, x.user_id, x.user_type, NULL AS role
 		    FROM   ` + db.DirectoryRecipient + ` x
 		    WHERE  x.user_type = 'CUSTOMER'
 		    AND    x.user_type = ANY (ARRAY (SELECT user_type FROM user_type))
@@ -214,7 +276,7 @@ const pageOfRecipients = `
 		    AND    ` + usableID + `
 		    AND    x.active
 		    AND    (1, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
-		    AND    NOT ` + namedBefore + `
+		    AND    NOT ` + namedBefore("0") + `
 		    LIMIT  1) r
 		WHERE  t.entity_type = 'CUSTOMER'
 		AND    t.user_type IN ('', 'CUSTOMER')
@@ -226,13 +288,14 @@ const pageOfRecipients = `
 	)`
 
 // recipientsQuery reads the details of one page.
-const recipientsQuery = pageOfRecipients + `
+var recipientsQuery = pageOfRecipients + `
 	SELECT n.user_type, n.user_id, ` + RecipientFacts + `,
 	       (SELECT jsonb_object_agg(u.user_type, u.who) FROM user_type u) ->> n.user_type AS who,
-	       m.roles, n.entity_type, n.entity_id, n.rank, n.number
+	       m.roles, coalesce(n.member_role, '') AS member_role, m.important_only, m.muted,
+	       n.entity_type, n.entity_id, n.rank, n.number
 	FROM   page n
 	` + db.RecipientOf + `
-	` + db.MembershipOf + `
+	` + db.MembershipOf(told) + `
 	ORDER BY n.rank, n.number, n.user_id, n.user_type`
 
 func queueRecipients(batch *pgx.Batch, targets []targetRow, after notification.Cursor, limit int, page *notification.RecipientPage) {

@@ -199,7 +199,8 @@ func TestRecipientsOfABroadcast(t *testing.T) {
 }
 
 // The last page of 20,000 recipients costs as much as the first, whatever the planner
-// knows of the tables. This holds for a broadcast, for one type and for one entity.
+// knows of the tables. This holds for a broadcast, for one type, for one entity and for its
+// followers.
 func TestLastPageOfALargeDirectory(t *testing.T) {
 	t.Parallel()
 
@@ -209,13 +210,15 @@ func TestLastPageOfALargeDirectory(t *testing.T) {
 		"user_type": "(ARRAY ['CUSTOMER', 'RESTAURANT_USER'])[1 + i % 2]", "user_id": "i",
 	})
 	postgrestest.AddMany(t, s.Pool, all, postgrestest.Member{}, postgrestest.Expressions{"user_id": "2 * i - 1"})
+	postgrestest.AddMany(t, s.Pool, all, postgrestest.Follow{EntityType: "ORDER", EntityID: "7"}, postgrestest.Expressions{"user_id": "2 * i - 1"})
 	listening, asked := roomtest.Heard(t, s)
 	for _, analyzed := range []bool{false, true} {
 		if analyzed {
-			postgrestest.Exec(t, s, "ANALYZE recipient, entity_member, recipient_device, user_notification_preferences")
+			postgrestest.Exec(t, s, "ANALYZE recipient, entity_member, entity_follow, recipient_device, user_notification_preferences")
 		}
 		for _, target := range []notification.Target{{Entity: roomtest.Everybody},
-			{Entity: roomtest.Everybody, UserType: notification.RestaurantUser}, {Entity: roomtest.Restaurant5}} {
+			{Entity: roomtest.Everybody, UserType: notification.RestaurantUser}, {Entity: roomtest.Restaurant5},
+			{Entity: notification.Entity{Type: "ORDER", ID: "7"}, Roles: []string{notification.Follower}}} {
 			cost := func(after notification.Cursor) int {
 				asked.All = nil
 				roomtest.Must(planner.On(listening).Recipients(t.Context(), "T", []notification.Target{target}, after, 100))(t)

@@ -34,7 +34,7 @@ const (
 		)
 		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, entity_type, entity_id, channel, delivery_id,
 		                          title, body, url, recipient_address, status, last_error, strategy, priority, send_after, expires_at,
-		                              collapse_key, collapse_seq, address_hash, escalates, escalated_from)
+		                              collapse_key, collapse_seq, address_hash, member_role, escalates, escalated_from)
 		SELECT $1, $2, nullif($5, ''), p.user_type, p.user_id, nullif(p.entity ->> 'Type', ''), nullif(p.entity ->> 'ID', ''),
 		       p.channel, p.delivery_id || other.mark,
 		       CASE WHEN other.sendable THEN p.title END,
@@ -51,12 +51,13 @@ const (
 		       (SELECT o.collapse_key FROM event_outbox o WHERE o.event_id = $1),
 		       (SELECT o.seq FROM event_outbox o WHERE o.event_id = $1 AND o.collapse_key IS NOT NULL),
 		       decode(nullif(p.address_hash, ''), 'hex'),
+		       nullif(p.member_role, ''),
 		       p.strategy <> 'AGGREGATE' AND EXISTS (SELECT FROM event_type_escalation x WHERE x.event_type = $2 AND x.from_channel = p.channel),
 		       `
 	ofDecided = `
 		FROM   jsonb_to_recordset($4) AS p (user_type text, user_id text, entity jsonb, channel text, delivery_id text,
 		                                    title text, body text, url text, address text, problem text, strategy text, priority text,
-		                                        send_after timestamptz, expires_at timestamptz, address_hash text)
+		                                        send_after timestamptz, expires_at timestamptz, address_hash text, member_role text)
 		JOIN   decided USING (user_type, user_id)
 		LEFT JOIN notification n ON n.delivery_id = p.delivery_id AND (n.event_id, n.user_type, n.user_id) <> ($1, p.user_type, p.user_id)
 		CROSS JOIN LATERAL (
@@ -115,6 +116,8 @@ type plannedRow struct {
 	UserType notification.UserType `json:"user_type"`
 	UserID   string                `json:"user_id"`
 	Entity   notification.Entity   `json:"entity"`
+
+	MemberRole string `json:"member_role"`
 	notification.PlannedDelivery
 }
 
@@ -122,7 +125,7 @@ func PlannedRows(page []notification.DecidedRecipient) []plannedRow {
 	rows := []plannedRow{}
 	for _, r := range page {
 		for _, d := range r.Deliveries {
-			rows = append(rows, plannedRow{r.UserType, r.UserID, r.Entity, d})
+			rows = append(rows, plannedRow{r.UserType, r.UserID, r.Entity, r.MemberRole, d})
 		}
 	}
 	return rows

@@ -45,6 +45,23 @@ type Member struct {
 	Inactive   bool                  `db:"!active"`
 }
 
+// Follow is a row of entity_follow: by default staff 10 follows restaurant 5, at the level ALL.
+type Follow struct {
+	UserType   notification.UserType `db:"user_type" default:"RESTAURANT_USER"`
+	UserID     string                `db:"user_id" default:"10"`
+	EntityType string                `db:"entity_type" default:"RESTAURANT"`
+	EntityID   string                `db:"entity_id" default:"5"`
+	Level      string                `db:"level" default:"ALL"`
+}
+
+// Mute is a row of entity_mute: by default staff 10 has muted restaurant 5.
+type Mute struct {
+	UserType   notification.UserType `db:"user_type" default:"RESTAURANT_USER"`
+	UserID     string                `db:"user_id" default:"10"`
+	EntityType string                `db:"entity_type" default:"RESTAURANT"`
+	EntityID   string                `db:"entity_id" default:"5"`
+}
+
 // Preference is a row of user_notification_preferences: by default of staff 10, about e-mail.
 // QuietStart and QuietEnd switch quiet hours on.
 type Preference struct {
@@ -103,6 +120,8 @@ func (UserType) table() string           { return "user_type" }
 func (Recipient) table() string          { return "recipient" }
 func (Device) table() string             { return "recipient_device" }
 func (Member) table() string             { return "entity_member" }
+func (Follow) table() string             { return "entity_follow" }
+func (Mute) table() string               { return "entity_mute" }
 func (Preference) table() string         { return "user_notification_preferences" }
 func (CategoryPreference) table() string { return "user_category_preferences" }
 func (UserSettings) table() string       { return "user_settings" }

@@ -1,0 +1,52 @@
+package notification_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// Who has muted the entity hears only what is mandatory, and who follows it for what is important also
+// what has the priority HIGH. The priority of their own preference does not count.
+func TestMuted(t *testing.T) {
+	t.Parallel()
+
+	high := []notification.Preference{{Channel: notification.Email, Enabled: true, Priority: notification.High}}
+	for name, tt := range map[string]struct {
+		recipient notification.Recipient
+		route     notification.Routing
+		want      bool
+	}{
+		"neither":                          {},
+		"muted":                            {recipient: notification.Recipient{Muted: true}, want: true},
+		"muted and HIGH":                   {recipient: notification.Recipient{Muted: true}, route: notification.Routing{Priority: notification.High}, want: true},
+		"muted and mandatory":              {recipient: notification.Recipient{Muted: true}, route: notification.Routing{Mandatory: true}},
+		"important":                        {recipient: notification.Recipient{ImportantOnly: true}, want: true},
+		"important and LOW":                {recipient: notification.Recipient{ImportantOnly: true}, route: notification.Routing{Priority: notification.Low}, want: true},
+		"important and HIGH":               {recipient: notification.Recipient{ImportantOnly: true}, route: notification.Routing{Priority: notification.High}},
+		"important and mandatory":          {recipient: notification.Recipient{ImportantOnly: true}, route: notification.Routing{Mandatory: true}},
+		"important and their own priority": {recipient: notification.Recipient{ImportantOnly: true, Preferences: high}, want: true},
+		"important, HIGH and muted": {recipient: notification.Recipient{ImportantOnly: true, Muted: true},
+			route: notification.Routing{Priority: notification.High}, want: true},
+	} {
+		tt.route.Channel, tt.recipient.Email = notification.Email, "a@example.com"
+		tt.recipient.UserType, tt.recipient.Entity = notification.RestaurantUser, restaurant5
+		setup := notification.EventSetup{
+			Routing:   []notification.Routing{tt.route},
+			Supported: map[notification.Channel][]notification.UserType{notification.Email: {notification.RestaurantUser}},
+		}
+		check := notification.AttemptCheck{Channel: notification.Email, Setup: setup, Recipient: tt.recipient, Known: true, Active: true, Member: true}
+		planned, waited := setup.Facts(tt.recipient, notification.Email, noon, nil).Decision(), check.Evaluate(noon).Dropped
+		if tt.want {
+			require.Equal(t, notification.DecisionMuted, planned, name)
+			require.Equal(t, string(notification.DecisionMuted), waited, name)
+		} else {
+			require.Equal(t, notification.DecisionSelected, planned, name)
+			require.Empty(t, waited, name)
+		}
+		check.Ordered = true
+		require.Empty(t, check.Evaluate(noon).Dropped, "an ordered retry ignores it: "+name)
+	}
+}
