@@ -89,9 +89,7 @@ func TestLooks(t *testing.T) {
 		{"preferences", inbox("#open-preferences"), looksOf(1180, 860), []string{"inbox-preferences", "", "", ""}},
 		{"unsubscribe", page(g.URL + letters.offers), looksOf(320, 420), []string{"", "", "", ""}},
 		{"link-unsubscribed", press(g.URL + letters.offers), looksOf(320, 420), []string{"", "", "", ""}},
-		{"link-preferences", page(g.URL + letters.preferences), looksOf(720, 960), []string{"", "", "", ""}},
-		{"link-preferences-saved", press(g.URL + letters.preferencesInGerman), looksOf(720, 1000), []string{"", "", "", ""}},
-		{"link-mute", page(g.URL + letters.mute), looksOf(320, 420), []string{"", "", "", ""}},
+		{"link-preferences", press(g.URL + letters.preferences), looksOf(960, 1080), []string{"", "", "", ""}},
 		{"link-muted", press(g.URL + letters.mute), looksOf(320, 420), []string{"", "", "", ""}},
 		{"sandbox", page(box), looksOf(700, 700), []string{"", "", "", ""}},
 		{"sandbox-mail", page(box + "/messages/0"), looksOf(500, 700), []string{"", "", "", ""}},
@@ -156,7 +154,7 @@ func (c *contracted) furnish() {
 }
 
 // letters are the paths of links in messages to customers.
-type letters struct{ offers, preferences, preferencesInGerman, mute string }
+type letters struct{ offers, preferences, mute string }
 
 // letters adds customers with several languages, for whom a digest has a time.
 func (c *contracted) letters() letters {
@@ -174,8 +172,8 @@ func (c *contracted) letters() letters {
 	return letters{
 		offers: links.Unsubscribe(notification.Email)(
 			notification.Message{UserType: italian.UserType, UserID: italian.UserID, Category: "special-offers", To: italian.Email}),
-		preferences: links.Preferences(notification.Email, english), preferencesInGerman: links.Preferences(notification.Email, german),
-		mute: links.Mute(notification.Email, english, notification.Entity{Type: "RESTAURANT", ID: "5"}),
+		preferences: links.Preferences(notification.Email, german),
+		mute:        links.Mute(notification.Email, english, notification.Entity{Type: "RESTAURANT", ID: "5"}),
 	}
 }
 
