@@ -86,10 +86,10 @@ func TestLooks(t *testing.T) {
 		docs  []string // names in docs/, in the order of the looks; empty: not in docs/
 	}{
 		{"inbox", inbox(""), looksOf(430, 640), []string{"inbox", "inbox-dark", "", "inbox-phone"}},
-		{"preferences", inbox("#open-preferences"), looksOf(1180, 860), []string{"inbox-preferences", "", "", ""}},
+		{"preferences", inbox("#open-preferences"), looksOf(1300, 860), []string{"inbox-preferences", "", "", ""}},
 		{"unsubscribe", page(g.URL + letters.offers), looksOf(320, 420), []string{"", "", "", ""}},
 		{"link-unsubscribed", press(g.URL + letters.offers), looksOf(320, 420), []string{"", "", "", ""}},
-		{"link-preferences", press(g.URL + letters.preferences), looksOf(960, 1080), []string{"", "", "", ""}},
+		{"link-preferences", press(g.URL + letters.preferences), looksOf(1010, 1080), []string{"", "", "", ""}},
 		{"link-muted", press(g.URL + letters.mute), looksOf(320, 420), []string{"", "", "", ""}},
 		{"sandbox", page(box), looksOf(700, 700), []string{"", "", "", ""}},
 		{"sandbox-mail", page(box + "/messages/0"), looksOf(500, 700), []string{"", "", "", ""}},
@@ -156,7 +156,7 @@ func (c *contracted) furnish() {
 // letters are the paths of links in messages to customers.
 type letters struct{ offers, preferences, mute string }
 
-// letters adds customers with several languages, for whom a digest has a time.
+// letters adds customers with several languages, and a digest with a time for them.
 func (c *contracted) letters() letters {
 	c.t.Helper()
 	to := func(id, locale string) notification.Recipient {

@@ -104,7 +104,7 @@ func (g *Gateway) checkBrand(r *environment.Reader) {
 	logo, err := url.Parse(g.BrandLogoURL)
 	switch {
 	case g.BrandLogoURL == "":
-	case err != nil || logo.User != nil || !environment.IsHost(logo.Host):
+	case err != nil || logo.User != nil || !environment.IsHost(logo.Host) || strings.ContainsAny(logo.Host, "*;'\""):
 		r.Refuse("BRAND_LOGO_URL", "must be the URL of a picture, such as https://example.com/logo.png")
 	case logo.Scheme != "https" && (logo.Scheme != "http" || !environment.IsLocal(logo.Hostname())):
 		r.Refuse("BRAND_LOGO_URL", "must be https: browsers load it in the pages behind links")

@@ -51,6 +51,18 @@ func TestGatewayDefaults(t *testing.T) {
 	}, cfg)
 }
 
+// Without a brand, the pages have the name of the mails' sender.
+func TestBrandIsTheSender(t *testing.T) {
+	t.Parallel()
+
+	cfg, err := gatewayWith(map[string]string{"EMAIL_FROM_NAME": "Herald"})
+	require.NoError(t, err)
+	require.Equal(t, "Herald", cfg.BrandName)
+	cfg, err = gatewayWith(map[string]string{"EMAIL_FROM_NAME": "Herald", "BRAND_NAME": "Trattoria"})
+	require.NoError(t, err)
+	require.Equal(t, "Trattoria", cfg.BrandName)
+}
+
 func TestGatewaySettings(t *testing.T) {
 	t.Parallel()
 
@@ -67,6 +79,16 @@ func TestGatewaySettings(t *testing.T) {
 		changes map[string]string
 		want    []string // texts in the error; empty: no error
 	}{
+		{name: "a brand", changes: map[string]string{"BRAND_NAME": "Trattoria Èlia & Söhne", "BRAND_LOGO_URL": "https://cdn.example.com/logo.png"}},
+		{name: "a logo on this machine", changes: map[string]string{"BRAND_LOGO_URL": "http://localhost:9000/logo.png"}},
+		{name: "a logo over http", changes: map[string]string{"BRAND_LOGO_URL": "http://cdn.example.com/logo.png"},
+			want: []string{"BRAND_LOGO_URL must be https"}},
+		{name: "no logo", changes: map[string]string{"BRAND_LOGO_URL": "javascript://x/%0aalert(1)"}, want: []string{"BRAND_LOGO_URL must be"}},
+		{name: "a logo that would open the policy", changes: map[string]string{"BRAND_LOGO_URL": "https://a.example.com;sandbox/x.png"},
+			want: []string{"BRAND_LOGO_URL must be the URL"}},
+		{name: "a logo of any host", changes: map[string]string{"BRAND_LOGO_URL": "https://*/logo.png"},
+			want: []string{"BRAND_LOGO_URL must be the URL"}},
+		{name: "a brand of two lines", changes: map[string]string{"BRAND_NAME": "a\nb"}, want: []string{"BRAND_NAME must be one line"}},
 		{name: "everything is wrong", changes: map[string]string{
 			"DATABASE_URL": "postgres://db/h", "RABBITMQ_URL": "amqp://mq/", "HERALD_SECRET": "short", "GATEWAY_HTTP_ADDR": "8080",
 			"GATEWAY_ADMIN_ADDR":      "x",

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// FollowLevel is how much a follower hears.
+// FollowLevel selects the messages that a follower gets.
 type FollowLevel string
 
 // The levels of entity_follow.

@@ -78,7 +78,9 @@ func (s Store) FollowableTypes(ctx context.Context) ([]string, error) {
 
 // Follow lets a person follow an entity, or changes the level. The error is a [notification.PreferenceError]
 // if the entity has no followers, or the person follows too many.
-func (s Store) Follow(ctx context.Context, who notification.RecipientKey, entity notification.Entity, level notification.FollowLevel) error {
+func (s Store) Follow(
+	ctx context.Context, who notification.RecipientKey, entity notification.Entity, level notification.FollowLevel,
+) error {
 	const followable = `
 		SELECT EXISTS (
 		           SELECT FROM event_type_recipients
@@ -205,7 +207,7 @@ func (s Store) Muted(ctx context.Context, who notification.RecipientKey, entity 
 		Muted      bool
 		EntityName string
 	}
-	found, err := db.One(ctx, s.Pool, "read whether an entity is muted", pgx.RowToStructByName[row], query, who.UserType, who.UserID, entity.Type,
-		entity.ID)
+	found, err := db.One(ctx, s.Pool, "read whether an entity is muted", pgx.RowToStructByName[row], query, who.UserType, who.UserID,
+		entity.Type, entity.ID)
 	return found.Muted, found.EntityName, err
 }

@@ -9,7 +9,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Link is what a link tells about the person and the address that it was sent to.
+// Link holds the person of a link, and a digest of the address that it was sent to.
 type Link struct {
 	notification.RecipientKey
 	Channel notification.Channel

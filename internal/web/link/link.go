@@ -23,7 +23,7 @@ type Links struct {
 	PreviousKey []byte
 }
 
-// purpose is what a link is for. A link for one purpose is invalid for another.
+// purpose is the page that a link opens. A link for one page is invalid for another.
 type purpose string
 
 const (

@@ -71,7 +71,7 @@ var statuses = map[state]int{
 	unknown: http.StatusBadRequest, gone: http.StatusGone, away: http.StatusServiceUnavailable, busy: http.StatusTooManyRequests,
 }
 
-// view is what a page shows.
+// view holds the content of a page.
 type view struct {
 	State   state
 	Heading string

@@ -107,8 +107,8 @@ func (p *Pages) showPreferences(v *visit, s state, problems ...string) {
 	p.show(v, shown)
 }
 
-// form returns the form with the present choices. It leaves out what is mandatory, and channels over which
-// nothing has a category, except the link's and the ones that are off.
+// form returns the form with the present choices. It leaves out what is mandatory, and channels without
+// categories, unless the channel is the link's or is off.
 func (v *visit) form(current notification.Preferences) *form {
 	f := &form{AsOf: current.AsOf.UTC().Format(time.RFC3339Nano), DigestAt: current.DigestAt}
 	for _, c := range current.Channels {

@@ -119,7 +119,8 @@ func TestSwitchAChannelOnAgain(t *testing.T) {
 	f := newFixture(t)
 	token := chooseToken(t)
 	postgrestest.Exec(t, f.store, "DELETE FROM event_category")
-	postgrestest.Add(t, f.store.Pool, postgrestest.Preference{UserType: ada.UserType, UserID: ada.UserID, Channel: notification.SMS, Off: true})
+	postgrestest.Add(t, f.store.Pool,
+		postgrestest.Preference{UserType: ada.UserType, UserID: ada.UserID, Channel: notification.SMS, Off: true})
 	got := f.look("/preferences", token)
 	require.Equal(t, []string{"EMAIL/", "SMS/"}, got.fields()["shown"])
 	require.Equal(t, []string{"EMAIL/"}, got.fields()["on"])

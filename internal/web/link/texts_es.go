@@ -6,8 +6,9 @@ var spanish = texts{
 	Lang:          "es",
 	Notifications: "Notificaciones",
 	Channels: map[notification.Channel]string{
-		notification.WebSocket: "notificaciones en tu bandeja", notification.Email: "correos electrónicos", notification.Push: "notificaciones push",
-		notification.SMS: "SMS", notification.Slack: "mensajes de Slack", notification.Webhook: "mensajes a tu webhook",
+		notification.WebSocket: "notificaciones en tu bandeja", notification.Email: "correos electrónicos",
+		notification.Push: "notificaciones push",
+		notification.SMS:  "SMS", notification.Slack: "mensajes de Slack", notification.Webhook: "mensajes a tu webhook",
 	},
 	Messages: "mensajes",
 	About:    "%s sobre %s",
