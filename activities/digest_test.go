@@ -296,6 +296,27 @@ func TestSendDigest(t *testing.T) {
 	require.Equal(t, notification.Message{DeliveryID: "digest-1", To: "ada@example.com", Title: "2", Body: "Ada,Bob,"}, mail.message)
 }
 
+// The links of a digest know the address that it goes to.
+func TestLinksOfDigests(t *testing.T) {
+	t.Parallel()
+
+	db, mail := dueDigest(1, 0), &provider{}
+	db.digest.Templates = []notification.Template{{
+		EventType: "digest", Channel: "EMAIL", Locale: "en", Title: "t", Body: "b", Layout: "main", LayoutBody: "{{block}} {{.preferences_url}}",
+	}}
+	texts := template.Engine{
+		PreferencesURL: func(over notification.Channel, to notification.Recipient) string { return "for " + to.Address(over) },
+	}
+	a := &activities.Activities{
+		Digests: db, Attempts: db, DigestText: texts.Digest, Senders: map[notification.Channel]activities.Sender{notification.Email: mail},
+	}
+	_, err := run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{
+		DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3},
+	})
+	require.NoError(t, err)
+	require.Equal(t, "b for ada@example.com", mail.message.Body)
+}
+
 // If all items were cancelled, dropped or sent before, nothing is sent.
 func TestSendEmptyDigest(t *testing.T) {
 	t.Parallel()

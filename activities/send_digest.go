@@ -124,6 +124,7 @@ func (d *digestAttempt) message() *outgoing {
 	}
 	m.write = func() (notification.Message, error) {
 		recipient := notification.Recipient{UserType: key.UserType, UserID: key.UserID, Name: last.Name, Locale: d.digest.Locale}
+		recipient = recipient.WithAddress(key.Channel, last.To) // for links
 		text, err := d.DigestText(d.digest.Templates, key.EventType, key.Channel, recipient, items)
 		message := last
 		message.NotificationID, message.EventID, message.CorrelationID = 0, "", ""

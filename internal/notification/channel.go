@@ -212,6 +212,21 @@ func (r Recipient) Address(channel Channel) string {
 	return address
 }
 
+// WithAddress returns the recipient with another address on the channel, if the channel has addresses.
+func (r Recipient) WithAddress(channel Channel, address string) Recipient {
+	switch channel {
+	case Email:
+		r.Email = address
+	case SMS:
+		r.Phone = address
+	case Slack:
+		r.SlackWebhookURL = address
+	case Webhook:
+		r.WebhookURL = address
+	}
+	return r
+}
+
 // Reachable reports whether the recipient has an address on the channel, or needs none.
 func (r Recipient) Reachable(channel Channel) bool {
 	_, ok := channel.row().reach(r)
