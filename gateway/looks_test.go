@@ -72,13 +72,7 @@ func TestLooks(t *testing.T) {
 	letters := g.letters()
 	box := sandboxOf(t)
 	page := func(address string) func(*tab) { return func(tab *tab) { tab.open(address) } }
-	press := func(address string) func(*tab) {
-		return func(tab *tab) {
-			tab.open(address)
-			tab.evaluate("document.body.dataset.before = 'yes'; document.querySelector('form button').click()")
-			tab.await("!document.body.dataset.before && document.readyState === 'complete'")
-		}
-	}
+	press := func(address string) func(*tab) { return func(tab *tab) { tab.press(address) } }
 	tests := []struct {
 		name  string
 		show  func(*tab)
@@ -145,12 +139,11 @@ func (c *contracted) furnish() {
 		postgrestest.Route{EventType: "RESERVATION_REQUESTED", Channel: notification.SMS},
 		postgrestest.Route{EventType: "SPECIAL_OFFER"}, postgrestest.Route{EventType: "SPECIAL_OFFER", Channel: notification.Push},
 		postgrestest.Category{EventType: "SPECIAL_OFFER", Category: "special-offers"})
-	_, err = c.store.Pool.Exec(c.t.Context(), `
+	postgrestest.Exec(c.t, c.store, `
 		INSERT INTO entity_name (entity_type, entity_id, name) VALUES ('RESTAURANT', '5', 'Trattoria Bella');
 		INSERT INTO entity_follow (user_type, user_id, entity_type, entity_id, level)
 		VALUES ('RESTAURANT_USER', '10', 'RESTAURANT', '5', 'IMPORTANT');
 		INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id) VALUES ('RESTAURANT_USER', '10', 'ORDER', '7')`)
-	require.NoError(c.t, err)
 }
 
 // letters are the paths of links in messages to customers.
@@ -246,6 +239,13 @@ func (tab *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 }
 
 func (tab *tab) open(address string) { tab.do(chromedp.Navigate(address)) }
+
+// press opens a page, and sends its form.
+func (tab *tab) press(address string) {
+	tab.open(address)
+	tab.evaluate("document.body.dataset.before = 'yes'; document.querySelector('form button').click()")
+	tab.await("!document.body.dataset.before && document.readyState === 'complete'")
+}
 
 func (tab *tab) evaluate(expression string) {
 	tab.t.Helper()

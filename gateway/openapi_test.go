@@ -19,7 +19,6 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/notification"
 	"herald/internal/web/signin"
 	"herald/tools/sandbox"
 )
@@ -39,11 +38,7 @@ func TestOpenAPI(t *testing.T) {
 	for _, receiver := range settings.providers.Receivers("") {
 		require.NotNil(t, contract.document.Paths.Value(receiver.Path), receiver.Path)
 	}
-	_, err = g.store.Pool.Exec(t.Context(), `
-		INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id)
-		SELECT 'RESTAURANT_USER', '11', 'RESTAURANT', n::text
-		FROM   generate_series(1, $1::int) n`, notification.MaxFollows)
-	require.NoError(t, err)
+	g.muteMost("11")
 	mine, others := g.notify("10", 3), g.notify("11", 1)
 	signedIn := token(t, "10")
 	t.Run("answers", func(t *testing.T) {

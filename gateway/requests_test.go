@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 )
 
@@ -147,6 +148,15 @@ var order7 = notification.Entity{Type: "ORDER", ID: "7"}
 // staff returns user 10 with an e-mail address.
 func staff(address string) notification.Recipient {
 	return notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Email: address}
+}
+
+// muteMost lets a user mute as many entities as possible.
+func (c *contracted) muteMost(userID string) {
+	c.t.Helper()
+	postgrestest.Exec(c.t, c.store, `
+		INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id)
+		SELECT 'RESTAURANT_USER', $1, 'RESTAURANT', n::text
+		FROM   generate_series(1, $2::int) n`, userID, notification.MaxFollows)
 }
 
 // linkCases returns requests with links of messages.
