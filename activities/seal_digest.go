@@ -80,8 +80,7 @@ func latest(a, b time.Time) time.Time {
 // fits reports whether the channel takes a digest with the items, by its text. If not even the first item
 // has a text, the template is the cause, and a smaller digest would not help.
 func fits(in SealInput, digest notification.Digest, items []notification.DigestItem, textOf DigestText) bool {
-	recipient := notification.Recipient{UserType: in.Key.UserType, UserID: in.Key.UserID, Name: digest.Name, Locale: digest.Locale}
-	recipient = recipient.WithAddress(in.Key.Channel, "any") // links have the same length with every address
+	recipient := digest.Recipient.WithAddress(in.Key.Channel, "any") // links have the same length with every address
 	write := func(items []notification.DigestItem) (notification.Text, error) {
 		return textOf(digest.Templates, in.Key.EventType, in.Key.Channel, recipient, items)
 	}

@@ -120,13 +120,14 @@ func (d *digestAttempt) message() *outgoing {
 		items[i] = notification.DigestItem{
 			DeliveryID: item.Message.DeliveryID, EventID: item.Message.EventID, Title: item.Message.Title, Body: item.Message.Body,
 			CreatedAt: item.Message.CreatedAt,
+			Entity:    item.Message.Entity, EntityName: item.Message.EntityName, MemberRole: item.Message.MemberRole,
 		}
 	}
 	m.write = func() (notification.Message, error) {
-		recipient := notification.Recipient{UserType: key.UserType, UserID: key.UserID, Name: last.Name, Locale: d.digest.Locale}
-		recipient = recipient.WithAddress(key.Channel, last.To) // for links
+		recipient := d.digest.Recipient.WithAddress(key.Channel, last.To) // for links
 		text, err := d.DigestText(d.digest.Templates, key.EventType, key.Channel, recipient, items)
 		message := last
+		message.Entity, message.EntityName, message.MemberRole, message.Reason = notification.Entity{}, "", "", ""
 		message.NotificationID, message.EventID, message.CorrelationID = 0, "", ""
 		message.DeliveryID, message.Title, message.Body, message.URL = d.in.DigestID, text.Title, text.Body, text.URL
 		message.ExpiresAt, message.SendBy = first.ExpiresAt, first.SendBy

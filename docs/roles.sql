@@ -39,7 +39,7 @@ GRANT EXECUTE ON FUNCTION herald_has_address TO herald_gateway;
 GRANT SELECT (user_type, user_id, locale, timezone, active) ON recipient TO herald_gateway;
 REVOKE ALL ON notification FROM herald_gateway;
 GRANT SELECT (id, event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, url, status, attempt_count,
-              created_at, available_at, attempt_began, sent_at, delivered_at, read_at, collapse_key, replaced_by) ON notification TO herald_gateway;
+              created_at, available_at, attempt_began, sent_at, delivered_at, read_at, collapse_key, replaced_by, entity_type, entity_id, member_role) ON notification TO herald_gateway;
 GRANT SELECT, UPDATE (status, available_at, sent_at, delivered_at, read_at, last_error, receipt_failed) ON notification_state TO herald_gateway;
 GRANT SELECT (delivery_id, started_at) ON delivery_attempt TO herald_gateway;
 GRANT SELECT ON event_type_recipients, event_type_channel_routing, event_category, user_type, channel_user_type, notification_template, frequency_cap,

@@ -7,6 +7,7 @@ import (
 	"herald/internal/db"
 	"herald/internal/notification"
 	"herald/internal/planner"
+	"herald/internal/reason"
 )
 
 // BeginAttempts begins attempts at deliveries, for every sender, and returns one attempt
@@ -189,6 +190,7 @@ func (l lease) attempt(asked time.Time) notification.Attempt {
 	a := notification.Attempt{
 		Status: l.Status, Number: l.Number, Owner: l.Owner, Counted: l.Counted, Tried: l.Tried, Message: l.Message, Problem: l.Problem,
 	}
+	a.Message.Reason = reason.OfMessage(l.Message).Sentence(l.Locale)
 	if l.Expires != nil {
 		a.Message.ExpiresAt, a.Message.SendBy = *l.Expires, asked.Add(*l.TimeLeft)
 	}
@@ -246,6 +248,11 @@ const (
 		       coalesce(g.category, '') AS category,
 		       coalesce(NOT p.mandatory, false) AS optional,
 		       coalesce(n.collapse_key, '') AS collapse_key,
+		       coalesce(n.entity_type, '') AS entity_type,
+		       coalesce(n.entity_id, '') AS entity_id,
+		       ` + db.EntityName + ` AS entity_name,
+		       coalesce(n.member_role, '') AS member_role,
+		       coalesce(r.locale, '') AS locale,
 		       coalesce(n.provider, '') AS provider,
 		       n.priority`
 	// messageOf joins the tables that messageFacts reads to the begun deliveries n.

@@ -11,6 +11,7 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/notification"
+	"herald/internal/planner"
 )
 
 // DigestPlace reads the digest that a delivery belongs to. If the delivery does not exist,
@@ -117,19 +118,23 @@ func sealCandidates(ctx context.Context, tx pgx.Tx, in notification.Sealing) (fo
 			WHERE  n.id = m.id
 			AND    (m.mine OR m.ready)
 			AND    (m.place = 1 OR (m.place <= $6 AND m.total <= $7))
-			RETURNING n.id, n.delivery_id, n.event_id, n.title, n.body, n.created_at, m.due, m.place
+			RETURNING n.id, n.delivery_id, n.event_id, n.title, n.body, n.created_at, m.due, m.place, n.entity_type, n.entity_id, n.member_role
 		)
 		SELECT (SELECT min(due) FROM measured WHERE id NOT IN (SELECT id FROM sealed)) AS next,
-		       coalesce(s.id, 0) AS id,
-		       coalesce(s.delivery_id, '') AS delivery_id,
-		       coalesce(s.event_id, '') AS event_id,
-		       coalesce(s.title, '') AS title,
-		       coalesce(s.body, '') AS body,
-		       s.created_at,
-		       s.due
+		       coalesce(n.id, 0) AS id,
+		       coalesce(n.delivery_id, '') AS delivery_id,
+		       coalesce(n.event_id, '') AS event_id,
+		       coalesce(n.title, '') AS title,
+		       coalesce(n.body, '') AS body,
+		       n.created_at,
+		       coalesce(n.entity_type, '') AS entity_type,
+		       coalesce(n.entity_id, '') AS entity_id,
+		       coalesce(n.member_role, '') AS member_role,
+		       ` + db.EntityName + ` AS entity_name,
+		       n.due
 		FROM   (VALUES (1)) AS always
-		LEFT JOIN sealed s ON true
-		ORDER BY s.place`
+		LEFT JOIN sealed n ON true
+		ORDER BY n.place`
 
 	type row struct {
 		Next time.Time
@@ -216,7 +221,7 @@ func (s Store) ReadDigest(ctx context.Context, digestID string, key notification
 // queueDigestTexts reads what a digest's text needs, apart from its items.
 func queueDigestTexts(batch *pgx.Batch, key notification.DigestKey, into *notification.Digest) {
 	const recipient = `
-		SELECT coalesce(r.name, ''), coalesce(r.locale, '')
+		SELECT r.user_type, r.user_id, coalesce(r.name, '') AS name, coalesce(r.locale, '') AS locale, ` + planner.AddressFacts + `
 		FROM   ` + db.DirectoryRecipient + ` r
 		WHERE  r.user_type = $1
 		AND    r.user_id = $2
@@ -228,7 +233,14 @@ func queueDigestTexts(batch *pgx.Batch, key notification.DigestKey, into *notifi
 		WHERE  t.event_type IN ('digest', $1 || '.digest')
 		LIMIT  $2`
 
-	db.QueueEach(batch, []any{&into.Name, &into.Locale}, func() {}, recipient, key.UserType, key.UserID)
+	into.Recipient = notification.Recipient{UserType: key.UserType, UserID: key.UserID}
+	batch.Queue(recipient, key.UserType, key.UserID).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectOneRow(rows, db.ByName[notification.Recipient]())
+		if err == nil {
+			into.Recipient = found
+		}
+		return db.IgnoreNoRows(err)
+	})
 	db.QueueInto(batch, &into.Templates, pgx.RowToStructByName, templates, key.EventType, db.MaxRowsPerEventType)
 }
 

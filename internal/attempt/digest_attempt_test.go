@@ -31,7 +31,7 @@ func TestBeginDigest(t *testing.T) {
 	begun := roomtest.BeginDigest(t, s, "digest-1")
 
 	require.Equal(t, []string{roomtest.Item(1), roomtest.Item(3)}, listedIn(begun))
-	require.Equal(t, "it", begun.Locale)
+	require.Equal(t, "it", begun.Recipient.Locale)
 	require.Len(t, begun.Templates, 3, "two templates of the migrations, and the event type's")
 	require.Contains(t, begun.Templates, notification.Template{EventType: "digest", Channel: "EMAIL", Locale: "it", Title: "a", Body: "b"})
 	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_until > now()"))

@@ -207,7 +207,7 @@ func TestSealDigestByItsText(t *testing.T) {
 			roomtest.AddItems(t, s.Pool, key, 1, tt.count, tt.size)
 			write := func(digest notification.Digest, items []notification.DigestItem) (notification.Text, error) {
 				return template.Engine{}.Digest(digest.Templates, key.EventType, key.Channel,
-					notification.Recipient{Name: digest.Name, Locale: digest.Locale}, items)
+					notification.Recipient{Name: digest.Recipient.Name, Locale: digest.Recipient.Locale}, items)
 			}
 			fits := func(digest notification.Digest, items []notification.DigestItem) bool {
 				text, err := write(digest, items)

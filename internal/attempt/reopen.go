@@ -18,6 +18,10 @@ func (s Store) Reopening(ctx context.Context, deliveryID string) (notification.R
 	const query = `
 		SELECT ` + planner.RecipientFacts + `,
 		       n.user_type, n.user_id, n.event_id, n.channel,
+		       coalesce(n.entity_type, '') AS entity_type,
+		       coalesce(n.entity_id, '') AS entity_id,
+		       ` + db.EntityName + ` AS entity_name,
+		       coalesce(n.member_role, '') AS member_role,
 		       n.body IS NOT NULL AS has_text,
 		       r.user_id IS NOT NULL AS known,
 		       coalesce(r.active, false) AS active,

@@ -71,6 +71,15 @@ const (
 	Erased = `EXISTS (SELECT FROM erased_recipient e WHERE e.user_type = n.user_type AND e.user_id = n.user_id)`
 )
 
+// EntityName is what people call the entity of a row n. entity_name may be a view.
+const EntityName = `coalesce((
+		    SELECT y.name::text
+		    FROM   entity_name y
+		    WHERE  y.entity_type = n.entity_type
+		    AND    y.entity_id = n.entity_id
+		    LIMIT  1
+		), '')`
+
 // MembershipOf joins the membership of a row n's recipient in n's entity: whether it is active, the
 // roles, whether the recipient hears only what is important, and whether they have muted the entity. A
 // view may have several rows of a member. Who follows the entity has the role FOLLOWER, if the condition

@@ -103,7 +103,8 @@ func (e Explainer) digest(
 		return notification.Template{}, notification.Text{}, err
 	}
 	row, found := template.ChosenDigest(rows, event.Type, channel, recipient.Locale)
-	items := []notification.DigestItem{{EventID: event.ID, Title: item.Title, Body: item.Body, CreatedAt: event.CreatedAt}}
+	items := []notification.DigestItem{{EventID: event.ID, Title: item.Title, Body: item.Body, CreatedAt: event.CreatedAt,
+		Entity: recipient.Entity, EntityName: recipient.EntityName, MemberRole: recipient.MemberRole}}
 	text, err := e.Texts.Digest(rows, event.Type, channel, recipient, items)
 	if err != nil {
 		return row, text, advice.With(err, mendTemplate(row, found, template.DigestType(event.Type), channel))

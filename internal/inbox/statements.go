@@ -9,6 +9,7 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/notification"
+	"herald/internal/reason"
 )
 
 const (
@@ -37,7 +38,7 @@ const (
 )
 
 // page reads the first rows that meet a condition: at most $3 rows, and no more than fit
-// into [notification.InboxPageBytes]. JSON turns an escaped byte into six bytes, and 2 KiB
+// into [notification.InboxPageBytes]. JSON turns an escaped byte into six bytes, and 6 KiB
 // are enough for all fields except the texts. Postgres knows the length of a text without
 // reading the text.
 func (s Store) page(
@@ -45,11 +46,15 @@ func (s Store) page(
 ) (notification.InboxPage, error) {
 	query := fmt.Sprintf(`
 		SELECT delivery_id, id AS notification_id, event_id, event_type, coalesce(correlation_id, '') AS correlation_id, user_type, user_id,
-		       title, body, coalesce(url, '') AS url, created_at, coalesce(collapse_key, '') AS collapse_key, available, read_at, found
+		       title, body, coalesce(url, '') AS url, created_at, coalesce(collapse_key, '') AS collapse_key, available, read_at, found,
+		       entity_type, entity_id, entity_name, member_role,
+		       coalesce((SELECT r.locale::text FROM recipient r WHERE (r.user_type::text, r.user_id::text) = ($1, $2) LIMIT 1), '') AS locale
 		FROM  (SELECT first.*, count(*) OVER () AS found, sum(bytes) OVER (ORDER BY available %[1]s, id %[1]s) AS so_far
 		       FROM  (SELECT n.delivery_id, n.id, n.event_id, n.event_type, n.correlation_id, n.user_type, n.user_id,
 		                     n.title, n.body, n.url, n.created_at, n.available_at AS available, n.read_at, n.collapse_key,
-		                     6 * (octet_length(n.title) + octet_length(n.body) + coalesce(octet_length(n.url), 0)) + 2048 AS bytes
+		                     coalesce(n.entity_type, '') AS entity_type, coalesce(n.entity_id, '') AS entity_id,
+		                     coalesce(n.member_role, '') AS member_role, `+db.EntityName+` AS entity_name,
+		                     6 * (octet_length(n.title) + octet_length(n.body) + coalesce(octet_length(n.url), 0)) + 6144 AS bytes
 		              FROM   notification n
 		              WHERE  `+ofRecipient+condition+`
 		              ORDER BY n.available_at %[1]s, n.id %[1]s
@@ -68,6 +73,7 @@ func (s Store) page(
 	rows, err := db.Collect(ctx, s.Pool, "read inbox", db.ByName[row](), query, args...)
 	page := notification.InboxPage{Items: []notification.InboxItem{}}
 	for _, row := range rows[:min(len(rows), limit)] {
+		row.Reason = reason.OfMessage(row.Message).Sentence(row.Locale)
 		item := notification.InboxItem{Frame: row.Frame(), AvailableAt: row.Available}
 		if row.ReadAt != nil {
 			item.ReadAt = new(row.ReadAt.UTC())

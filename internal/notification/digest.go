@@ -67,14 +67,16 @@ type DigestItem struct {
 	Title      string
 	Body       string // HTML for EMAIL
 	CreatedAt  time.Time
+
+	Entity                 Entity // as in [Recipient], like the next two
+	EntityName, MemberRole string
 }
 
 // Digest is a digest's data in the database, without its items.
 type Digest struct {
 	Sent      int               // items that an earlier attempt sent
 	Dropped   map[string]string // why the rules dropped items, by delivery id
-	Name      string            // of the recipient
-	Locale    string            // of the recipient
+	Recipient Recipient         // with the name, the addresses and the locale
 	Templates []Template
 }
 

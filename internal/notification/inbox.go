@@ -36,8 +36,12 @@ type Frame struct {
 	UserID         string    `json:"user_id"`
 	Title          string    `json:"title"`
 	Body           string    `json:"body"`
-	URL            string    `json:"url,omitempty"`          // where it leads: meets [IsLink]
-	CreatedAt      time.Time `json:"created_at"`             // UTC, to the second
+	URL            string    `json:"url,omitempty"`         // where it leads: meets [IsLink]
+	CreatedAt      time.Time `json:"created_at"`            // UTC, to the second
+	EntityType     string    `json:"entity_type,omitempty"` // of the entity through which the event named the recipient; empty: unknown, or a digest
+	EntityID       string    `json:"entity_id,omitempty"`
+	EntityName     string    `json:"entity_name,omitempty"`  // what people call the entity; empty: it has no name
+	Reason         string    `json:"reason,omitempty"`       // why they get it, in their language: you follow order 7
 	CollapseKey    string    `json:"collapse_key,omitempty"` // it replaces notifications of the same event type and key with smaller ids
 }
 
@@ -59,6 +63,10 @@ func (m Message) Frame() Frame {
 		Body:           m.Body,
 		URL:            m.URL,
 		CreatedAt:      m.CreatedAt.UTC().Truncate(time.Second),
+		EntityType:     m.Entity.Type,
+		EntityID:       m.Entity.ID,
+		EntityName:     m.EntityName,
+		Reason:         m.Reason,
 		CollapseKey:    m.CollapseKey,
 	}
 }

@@ -30,6 +30,11 @@ type Message struct {
 	Priority       Priority // of the delivery; empty: [Normal]
 	CollapseKey    string   // of the event; empty: none
 	CreatedAt      time.Time
+	Entity         Entity    // through which the event names the recipient; the zero value: unknown, or a digest
+	EntityName     string    // as in [Recipient]
+	MemberRole     string    // as in [Recipient]
+	Locale         string    // of the recipient
+	Reason         string    // why they get it, in their language; empty: the entity is unknown, or a digest
 	Provider       string    // that may have the message from an earlier attempt without a clear answer; empty: none
 	AnyProvider    bool      // the other providers are asked before Provider, although the message may then arrive twice
 	ExpiresAt      time.Time // by the database's clock; zero: never

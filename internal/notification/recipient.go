@@ -30,6 +30,7 @@ type Recipient struct {
 	Entity   Entity   // through which the event names them
 	Roles    []string // in that entity; several only if the directory is views, or they also follow it
 
+	EntityName    string // what people call the entity; empty: its type and id
 	MemberRole    string // the role through which the event names them; empty: the entity has no roles
 	ImportantOnly bool   // they only follow the entity, at the level IMPORTANT
 	Muted         bool   // they have muted the entity

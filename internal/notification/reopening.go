@@ -9,7 +9,7 @@ type Reopening struct {
 	HasText   bool // from an earlier plan
 	Known     bool // the recipient is in the directory
 	Active    bool
-	Recipient Recipient // without role and entity
+	Recipient Recipient // with the entity and the role of the plan
 	SendAfter time.Time // the planned time of a DELAYED delivery; zero: none
 	Follows   bool      // it follows a delivery that did not arrive
 }

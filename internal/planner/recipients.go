@@ -292,7 +292,7 @@ var recipientsQuery = pageOfRecipients + `
 	SELECT n.user_type, n.user_id, ` + RecipientFacts + `,
 	       (SELECT jsonb_object_agg(u.user_type, u.who) FROM user_type u) ->> n.user_type AS who,
 	       m.roles, coalesce(n.member_role, '') AS member_role, m.important_only, m.muted,
-	       n.entity_type, n.entity_id, n.rank, n.number
+	       n.entity_type, n.entity_id, ` + db.EntityName + ` AS entity_name, n.rank, n.number
 	FROM   page n
 	` + db.RecipientOf + `
 	` + db.MembershipOf(told) + `

@@ -9,6 +9,7 @@ import (
 
 	"herald/internal/mailtext"
 	"herald/internal/notification"
+	"herald/internal/reason"
 )
 
 // eventData and recipientData return the data for templates. They contain no address, so that no
@@ -61,7 +62,8 @@ func DigestType(eventType string) string { return eventType + "." + DigestName }
 
 // Digest writes the text of a digest, with its items in order. It uses the most specific
 // template of [DigestType] in rows, or else of [DigestName]. The template may use .recipient,
-// .event.type and .Items, each with title, body, event_id and created_at. A body with markup is not
+// .event.type, .reason, .mute_url, .preferences_url and .Items, each with title, body, event_id,
+// created_at, reason and mute_url. The digest's own reason is that of all items, if they have one entity. A body with markup is not
 // escaped again; a template for every channel gets its plain text.
 //
 // Errors are like those from [Set.Render].
@@ -72,10 +74,12 @@ func (e Engine) Digest(
 	s := e.digestSet(eventType, rows)
 	k, _ := s.find(DigestName, string(channel), recipient.Locale)
 	plain, marked := make([]map[string]any, len(items)), make([]map[string]any, len(items))
+	recipient = sharedEntity(recipient, items)
 	for i, item := range items {
 		plain[i] = map[string]any{
 			"title": item.Title, "body": plainBody(channel, item.Body), "event_id": item.EventID, "created_at": item.CreatedAt.UTC(),
 		}
+		maps.Copy(plain[i], e.reasonData(channel, recipient, whyItem(item)))
 		marked[i] = maps.Clone(plain[i])
 		if k.channel != anything {
 			marked[i]["body"] = markedBody(channel, item.Body)
@@ -130,4 +134,37 @@ func ChosenDigest(
 // isDigest reports whether an event_type belongs to digest templates.
 func isDigest(eventType string) bool {
 	return eventType == DigestName || strings.HasSuffix(eventType, "."+DigestName)
+}
+
+// reasonNames are the fields that say why a recipient gets a text, and that link to where they change it.
+var reasonNames = []string{"reason", "mute_url", "preferences_url"}
+
+// reasonData returns the fields of reasonNames. A link is empty if there is nothing to change.
+func (e Engine) reasonData(channel notification.Channel, recipient notification.Recipient, why reason.Why) map[string]any {
+	data := map[string]any{"reason": why.Sentence(recipient.Locale), "mute_url": "", "preferences_url": ""}
+	if e.MuteURL != nil && why.Entity.CanBeMuted() {
+		data["mute_url"] = e.MuteURL(channel, recipient, why.Entity)
+	}
+	if e.PreferencesURL != nil {
+		data["preferences_url"] = e.PreferencesURL(channel, recipient)
+	}
+	return data
+}
+
+func whyItem(item notification.DigestItem) reason.Why {
+	return reason.Why{Entity: item.Entity, EntityName: item.EntityName, MemberRole: item.MemberRole}
+}
+
+// sharedEntity returns the recipient of a digest with the entity of its items; without one if they differ.
+func sharedEntity(r notification.Recipient, items []notification.DigestItem) notification.Recipient {
+	var why reason.Why
+	for i, item := range items {
+		if i == 0 {
+			why = whyItem(item)
+		} else if why != whyItem(item) {
+			why = reason.Why{}
+		}
+	}
+	r.Entity, r.EntityName, r.MemberRole = why.Entity, why.EntityName, why.MemberRole
+	return r
 }

@@ -50,7 +50,7 @@ func layoutChannel(of string) notification.Channel {
 // layoutRoots are the fields that a layout may use.
 func layoutRoots() roots {
 	return roots{
-		"block": nil, "unsubscribe_url": nil, "preferences_url": nil, "reason": nil, "event": {"type"},
+		"block": nil, "unsubscribe_url": nil, "preferences_url": nil, "mute_url": nil, "reason": nil, "event": {"type"},
 		"recipient": slices.Sorted(maps.Keys(recipientData(notification.Recipient{}))),
 	}
 }
@@ -62,7 +62,7 @@ func checkLayout(row notification.Template) error {
 		return nil // compile reports it
 	}
 	if layoutRoots().check(t.Tree.Root, true) != nil {
-		return fmt.Errorf("layout %s: it names a field other than .unsubscribe_url, .preferences_url, .reason, .event.type and .recipient",
+		return fmt.Errorf("layout %s: it names a field other than .unsubscribe_url, .preferences_url, .mute_url, .reason, .event.type and .recipient",
 			row.Layout)
 	}
 	return nil
@@ -76,11 +76,11 @@ func (e Engine) wrap(
 		return body, nil
 	}
 	data := map[string]any{
-		"block": markedBody(channel, body), "unsubscribe_url": "", "preferences_url": "", "reason": in.recipient.Entity.Type,
+		"block": markedBody(channel, body), "unsubscribe_url": "",
 		"event": map[string]any{"type": in.eventType}, "recipient": recipientData(in.recipient),
 	}
-	if e.PreferencesURL != nil {
-		data["preferences_url"] = e.PreferencesURL(channel, in.recipient)
+	for _, name := range reasonNames {
+		data[name] = in.line[name]
 	}
 	if row.Optional && e.UnsubscribeURL != nil {
 		data["unsubscribe_url"] = e.UnsubscribeURL(channel, notification.Message{

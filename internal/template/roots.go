@@ -26,6 +26,9 @@ func rootsOf(eventType string) roots {
 	} else {
 		all["payload"] = nil
 	}
+	for _, name := range reasonNames {
+		all[name] = nil
+	}
 	return all
 }
 
@@ -110,9 +113,11 @@ func (r roots) checkField(names []string) error {
 	_, ofEvent := r["payload"]
 	switch {
 	case !found && ofEvent:
-		return fmt.Errorf("it names {{%s}}, which no event has: write {{.payload%[1]s}}, or begin with .recipient or .event", field)
+		return fmt.Errorf("it names {{%s}}, which no event has: write {{.payload%[1]s}}, or begin with .recipient or .event, or "+
+			"write .reason, .mute_url or .preferences_url", field)
 	case !found:
-		return fmt.Errorf("it names {{%s}}, which no digest has: a digest has .Items, .recipient and .event.type", field)
+		return fmt.Errorf("it names {{%s}}, which no digest has: a digest has .Items, .recipient, .event.type, .reason, "+
+			".mute_url and .preferences_url", field)
 	case len(names) > 1 && known != nil && !slices.Contains(known, names[1]):
 		return fmt.Errorf("it names {{%s}}, but .%s has only %s", field, names[0], strings.Join(known, ", "))
 	default:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"herald/internal/notification"
+	"herald/internal/reason"
 )
 
 // The limits of one rendered title or body.
@@ -158,6 +160,9 @@ func (s *Set) write(
 	data.recipient = recipient
 	who := recipientData(recipient)
 	data.line["recipient"], data.body["recipient"] = who, who
+	why := s.engine.reasonData(channel, recipient, reason.Of(recipient))
+	maps.Copy(data.line, why)
+	maps.Copy(data.body, why)
 	text, err := s.render(ctx, k, channel, data)
 	if err != nil {
 		row := s.rows[k]

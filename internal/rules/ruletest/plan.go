@@ -70,7 +70,8 @@ func (t *testing) write(ctx context.Context, recipient notification.Recipient, c
 	if choice.Strategy != notification.Aggregate {
 		return
 	}
-	items := []notification.DigestItem{{EventID: event.ID, Title: delivery.Title, Body: delivery.Body, CreatedAt: event.CreatedAt}}
+	items := []notification.DigestItem{{EventID: event.ID, Title: delivery.Title, Body: delivery.Body, CreatedAt: event.CreatedAt,
+		Entity: recipient.Entity, EntityName: recipient.EntityName, MemberRole: recipient.MemberRole}}
 	text, err := t.engine.Digest(t.templates, event.Type, choice.Channel, recipient, items)
 	if err != nil {
 		t.got.problem(who, choice.Channel, "the digest: "+err.Error())
