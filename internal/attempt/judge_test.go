@@ -17,7 +17,11 @@ type rows = []postgrestest.Row
 
 const (
 	mandatory = "UPDATE event_type_channel_routing SET mandatory = true"
-	older     = "UPDATE notification SET entity_type = NULL, entity_id = NULL"
+	follows   = "INSERT INTO entity_follow (entity_type, entity_id, user_type, user_id) VALUES ('RESTAURANT', '5', 'RESTAURANT_USER', '10')"
+	// followerOf makes the delivery one of a follower.
+	followerOf = "INSERT INTO event_type_recipients (event_type, entity_type, entity_id_path, roles) VALUES ('RESERVATION_REQUESTED', " +
+		"'RESTAURANT', 'restaurantId', '{MANAGER,FOLLOWER}'); UPDATE notification SET member_role = 'FOLLOWER'; " + follows
+	older = "UPDATE notification SET entity_type = NULL, entity_id = NULL"
 )
 
 // The rows that the cases add.
@@ -55,6 +59,13 @@ var changesDuringAWait = []struct {
 	{name: "left an entity that was not stored", sql: "DELETE FROM entity_member; " + older},
 	{name: "not a member, of a broadcast",
 		sql: "DELETE FROM entity_member; UPDATE notification SET entity_type = 'BROADCAST', entity_id = '0'"},
+	{name: "a follower", sql: followerOf},
+	{name: "unfollowed, and is a member", sql: followerOf + "; DELETE FROM entity_follow", dropped: notification.NoLongerRecipient},
+	{name: "follows now, but followers are not told", sql: "DELETE FROM entity_member; " + follows, dropped: notification.NoLongerRecipient},
+	{name: "left, and follows", sql: followerOf + "; UPDATE notification SET member_role = 'MANAGER'; DELETE FROM entity_member"},
+	{name: "follows for what is important", sql: followerOf + "; UPDATE entity_follow SET level = 'IMPORTANT'", dropped: "MUTED"},
+	{name: "muted", rows: rows{postgrestest.Mute{}}, dropped: "MUTED"},
+	{name: "muted something else", rows: rows{postgrestest.Mute{EntityID: "6"}}},
 	{name: "opted out", rows: rows{off}, dropped: "USER_DISABLED"},
 	{name: "opted out of a mandatory channel", rows: rows{off}, sql: mandatory},
 	{name: "opted out of its category", rows: rows{category, noOffers}, dropped: "USER_DISABLED"},

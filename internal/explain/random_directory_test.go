@@ -102,6 +102,15 @@ func (d *directory) addPeople() {
 						e[0], e[1], userType, id, pick(d, roles...), !d.odds(15))
 				}
 			}
+			for _, e := range entities {
+				if d.odds(20) {
+					d.batch.Queue("INSERT INTO entity_follow (entity_type, entity_id, user_type, user_id, level) VALUES ($1, $2, $3, $4, $5)",
+						e[0], e[1], userType, id, pick(d, "ALL", "IMPORTANT"))
+				}
+				if d.odds(15) {
+					d.batch.Queue("INSERT INTO entity_mute (entity_type, entity_id, user_type, user_id) VALUES ($1, $2, $3, $4)", e[0], e[1], userType, id)
+				}
+			}
 			for _, channel := range notification.Channels() {
 				if d.odds(40) {
 					start, end := d.quietHours()
@@ -358,7 +367,7 @@ func (d *directory) quietHours() (start, end *string) {
 
 func (d *directory) someRoles() []string {
 	some := []string{}
-	for _, role := range roles {
+	for _, role := range append(slices.Clone(roles), notification.Follower) {
 		if d.odds(50) {
 			some = append(some, role)
 		}
