@@ -32,6 +32,7 @@ type Activities struct {
 	Messages    EventPublisher
 	Sweeps      SweepStore
 	Expired     ExpiredStore
+	Reputation  ReputationStore
 	Sweeper     Sweeper
 	SweepTime   time.Duration // of one sweep; 0: 8 minutes
 	Executions  Executions

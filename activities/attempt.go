@@ -126,7 +126,7 @@ func (m *outgoing) attempt(ctx context.Context) (by notification.SentBy, unrecor
 func (m *outgoing) try(ctx context.Context) error {
 	answer, err := m.call(ctx)
 	for until := time.Now().Add(restPatience); errors.Is(err, notification.ErrBackOff); answer, err = m.call(ctx) {
-		if rest, ok := errors.AsType[*notification.BackOffError](err); ok && rest.Alone {
+		if rest, ok := errors.AsType[*notification.BackOffError](err); ok && (rest.Alone || rest.Paused != nil) {
 			return err
 		}
 		if m.local || ctx.Err() != nil || stopping(ctx) || time.Now().After(until) {
@@ -182,7 +182,8 @@ func timeFor(ctx context.Context, timeout time.Duration) bool {
 // end completes the result with a provider's answer, or its failure.
 func (m *outgoing) end(answer notification.Answer, err error) {
 	r := &m.result
-	r.Provider, r.ProviderStatus, r.DeadDevices, r.Took = answer.Provider, answer.Status, answer.DeadDevices, answer.Took
+	r.Provider, r.Sender, r.ProviderStatus = answer.Provider, answer.Sender, answer.Status
+	r.DeadDevices, r.Took = answer.DeadDevices, answer.Took
 	if err == nil {
 		r.Outcome, r.ProviderID = notification.OutcomeSent, answer.ProviderID
 		if answer.MayRepeat {

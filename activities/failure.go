@@ -25,6 +25,7 @@ const (
 	NoText               = "NoText"               // the text cannot be written, or the recipient cannot be reached
 	AttemptsExhausted    = "AttemptsExhausted"    // the provider failed as often as the policy allows
 	ProvidersRest        = "ProvidersRest"        // all providers rest, are paused or are at their limits; nothing was sent
+	SenderPaused         = "SenderPaused"         // optional messages of the sender wait for an operator; nothing was sent
 	RateLimited          = "RateLimited"          // the channel's rate limit left no token; nothing was sent
 )
 
@@ -93,16 +94,25 @@ func IsPermanent(err error) bool {
 	return ok && application.NonRetryable()
 }
 
-// allProvidersRest reports whether an attempt sent nothing because all providers rest.
+// allProvidersRest reports whether an attempt sent nothing because all providers rest, or the sender is
+// paused.
 func allProvidersRest(err error) bool {
 	application, ok := errors.AsType[*temporal.ApplicationError](err)
-	return ok && application.Type() == ProvidersRest
+	return ok && (application.Type() == ProvidersRest || application.Type() == SenderPaused)
 }
 
 // later returns a failure that Temporal retries after a delay; 0: the retry policy
 // decides.
 func later(provider *notification.ProviderError, delay time.Duration) error {
 	return benign(provider.Error(), string(provider.Class), delay)
+}
+
+// waitReason tells people why the next attempt comes much later.
+func waitReason(err error) string {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok && application.Type() == SenderPaused {
+		return application.Message()
+	}
+	return notification.WaitRetry
 }
 
 // benign returns a failure that Temporal retries after a delay, and does not log as an error; 0:

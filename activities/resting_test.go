@@ -144,3 +144,81 @@ func TestSendBatchWhileAllRest(t *testing.T) {
 	require.Equal(t, 90, must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, db)))(t).Sent)
 	require.Equal(t, map[string]int{"SENT": 100}, deliveriesBy(t, db, "status"))
 }
+
+// pausedSender is the error of an optional message whose sender is paused.
+func pausedSender() error {
+	since := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
+	return &notification.BackOffError{For: 5 * time.Minute, Paused: &notification.SenderState{
+		Channel: notification.Email, Provider: "sendgrid", Sender: "news@example.com", Recipients: 3000, Complaints: 12, PausedAt: &since,
+	}}
+}
+
+// While its sender is paused, a delivery waits in its workflow. It holds no slot and no lease, and uses up
+// no attempt.
+func TestSendWhileTheSenderIsPaused(t *testing.T) {
+	t.Parallel()
+
+	db, mail := due(1, 0), &provider{err: pausedSender()}
+	result := must(send(t, db, mail, sendInput))(t)
+
+	require.Equal(t, notification.Pending, result.Status)
+	require.WithinRange(t, result.NotBefore, time.Now().Add(4*time.Minute), time.Now().Add(7*time.Minute))
+	require.Contains(t, result.Wait, ": optional messages from news@example.com are paused since 2026-03-01 09:30:00.000Z: "+
+		"12 complaints of 3000 recipients in seven days at sendgrid")
+	require.Equal(t, 1, mail.calls)
+	require.Len(t, db.released, 1)
+	require.Empty(t, db.results)
+}
+
+// An attempt that an operator ordered tells its provider so.
+func TestSendOrdered(t *testing.T) {
+	t.Parallel()
+
+	for _, ordered := range []bool{false, true} {
+		in, mail := sendInput, accepting()
+		in.Ordered = ordered
+		must(send(t, due(1, 0), mail, in))(t)
+		require.Equal(t, ordered, mail.message.Ordered)
+	}
+}
+
+// While its sender is paused, a batch gives back its messages and waits as a whole.
+func TestSendBatchWhileTheSenderIsPaused(t *testing.T) {
+	t.Parallel()
+
+	db := withBatch(t, 100)
+	var asked atomic.Int64
+	a := batchActivities(attempt.On(db), &mails{answer: func(context.Context, string) error {
+		asked.Add(1)
+		return pausedSender()
+	}})
+
+	_, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, db))
+
+	requireFailureWithin(t, err, activities.SenderPaused, 4*time.Minute, 7*time.Minute)
+	require.LessOrEqual(t, asked.Load(), int64(64), "one group")
+	require.Equal(t, map[string]int{"PENDING": 100}, deliveriesBy(t, db, "status"))
+	require.Zero(t, get[int](t, db, "SELECT count(*) FROM notification WHERE attempt_until > now() OR attempt_count > 0"))
+}
+
+// While its sender is paused, a digest waits, and no item has an attempt.
+func TestSendDigestWhileTheSenderIsPaused(t *testing.T) {
+	t.Parallel()
+
+	db, mail := dueDigest(1, 0), &provider{err: pausedSender()}
+	_, err := sendDigest(db, mail)
+
+	requireFailureWithin(t, err, activities.SenderPaused, 4*time.Minute, 7*time.Minute)
+	require.Equal(t, 1, mail.calls)
+	require.Equal(t, db.items, db.released)
+	require.Empty(t, db.results)
+}
+
+func requireFailureWithin(t *testing.T, err error, failureType string, from, to time.Duration) {
+	t.Helper()
+	var failed *temporal.ApplicationError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, failureType, failed.Type())
+	require.GreaterOrEqual(t, failed.NextRetryDelay(), from)
+	require.LessOrEqual(t, failed.NextRetryDelay(), to)
+}

@@ -78,6 +78,7 @@ func (a *Activities) send(ctx context.Context, in SendInput, local bool) (SendRe
 		}
 		return result, err
 	}
+	all[0].Message.Ordered = in.Ordered
 	m := single(a, in.Channel, in.AttemptPolicy, all[0])
 	m.local = local
 	by, unrecorded, err := m.attempt(ctx)
@@ -86,7 +87,7 @@ func (a *Activities) send(ctx context.Context, in SendInput, local bool) (SendRe
 	}
 	if delay := retryDelay(err); delay >= longRetryDelay && !local {
 		at := time.Now().Add(delay).UTC()
-		return held(notification.Verdict{NotBefore: at, Wait: notification.InstantText(at) + ": " + notification.WaitRetry}), nil
+		return held(notification.Verdict{NotBefore: at, Wait: notification.InstantText(at) + ": " + waitReason(err)}), nil
 	}
 	if err != nil {
 		return SendResult{}, err

@@ -293,6 +293,7 @@ func TestSendFirst(t *testing.T) {
 		{name: "sent", want: activities.SendResult{Status: notification.Sent}, calls: 1},
 		{name: "a rate limit", rate: 1, want: left},
 		{name: "all providers rest", err: notification.ErrBackOff, want: left, calls: 1, released: 1},
+		{name: "the sender is paused", err: pausedSender(), want: left, calls: 1, released: 1},
 		{name: "first run in flight", leased: time.Minute},
 	}
 	for _, tt := range tests {

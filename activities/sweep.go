@@ -37,6 +37,15 @@ type ExpiredStore interface {
 	DeleteCounted(ctx context.Context, limit int) (int, error)
 }
 
+// ReputationStore is the part of the database that counts what receipts say of senders.
+type ReputationStore interface {
+	// CountReceipts counts a page of receipts that came after a time; nil: none was counted yet. It returns the
+	// time up to which all receipts are counted.
+	CountReceipts(ctx context.Context, after *time.Time) (to time.Time, more bool, err error)
+	// JudgeSenders pauses the optional messages of the senders that exceed a limit.
+	JudgeSenders(ctx context.Context) error
+}
+
 // Sweeper is the part of Temporal that the sweep needs.
 type Sweeper interface {
 	// The state of another workflow that has the id is [WorkflowUnknown].
@@ -71,6 +80,8 @@ const (
 	// deletePage is the number of rows that one statement deletes. A sweep runs maxDeletes such
 	// statements for a table.
 	deletePage, maxDeletes = 1000, 1000
+	// maxCounts is the number of pages of receipts that one sweep counts.
+	maxCounts = 100
 )
 
 // Sweep compares the tables with Temporal. It looks for old PROCESSING events and old PENDING
@@ -92,6 +103,7 @@ func (a *Activities) Sweep(ctx context.Context) (notification.Sweep, error) {
 	if err := a.Sweeps.CountDeliveries(ctx); err != nil { // the next sweep counts again
 		activity.GetLogger(ctx).Warn("the sweep cannot count deliveries", "error", Unquoted(err))
 	}
+	s.countReceipts(ctx)
 	total := cmp.Or(a.SweepTime, sweepTime)
 	due, waiting := notification.StuckScan{To: s.begin}, notification.StuckScan{From: s.begin}
 	for i, look := range []func() error{
@@ -114,6 +126,26 @@ func (a *Activities) Sweep(ctx context.Context) (notification.Sweep, error) {
 	s.deleteOver(ctx, "tokens of unused destinations", a.Expired.DeleteTurns)
 	s.deleteOver(ctx, "messages that no cap counts any more", a.Expired.DeleteCounted)
 	return s.found.Sweep, nil
+}
+
+// countReceipts judges the senders by the receipts since the last sweep. If it fails, the next sweep
+// continues.
+func (s *sweepRun) countReceipts(ctx context.Context) {
+	for range maxCounts {
+		to, more, err := s.Reputation.CountReceipts(ctx, s.found.ReceiptsTo)
+		if err != nil {
+			activity.GetLogger(ctx).Warn("the sweep cannot count receipts", "error", Unquoted(err))
+			return
+		}
+		s.found.ReceiptsTo = &to
+		activity.RecordHeartbeat(ctx, s.found)
+		if !more {
+			break
+		}
+	}
+	if err := s.Reputation.JudgeSenders(ctx); err != nil {
+		activity.GetLogger(ctx).Warn("the sweep cannot judge the senders", "error", Unquoted(err))
+	}
 }
 
 // deleteOver deletes rows page by page. If it fails, the next sweep deletes them.
@@ -171,7 +203,7 @@ func newSweepRun(ctx context.Context, a *Activities) (*sweepRun, error) {
 			return nil, err
 		}
 		s.found.AfterEvent, s.found.AfterNotification = last.AfterEvent, last.AfterNotification
-		s.found.AfterWaitingEvent = last.AfterWaitingEvent
+		s.found.AfterWaitingEvent, s.found.ReceiptsTo = last.AfterWaitingEvent, last.ReceiptsTo
 	}
 	s.pace = time.NewTicker(sweepPace)
 	return s, nil

@@ -16,6 +16,7 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/event"
+	"herald/internal/limit"
 	"herald/internal/notification"
 	"herald/internal/purge"
 )
@@ -81,7 +82,7 @@ func (r *registry) StartDeliveryAgain(_ context.Context, delivery notification.S
 
 func sweeping(s *db.DB, temporal *registry) *activities.Activities {
 	return &activities.Activities{
-		Sweeps: event.On(s), Expired: purge.On(s), Sweeper: temporal, Deliveries: attempt.On(s), Cancels: event.On(s), Lanes: attempt.On(s),
+		Sweeps: event.On(s), Expired: purge.On(s), Reputation: limit.On(s), Sweeper: temporal, Deliveries: attempt.On(s), Cancels: event.On(s), Lanes: attempt.On(s),
 		Policies: map[notification.Channel]activities.DeliveryPolicy{notification.Email: {TaskQueue: "herald-email",
 			AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}}},
 	}

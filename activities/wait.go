@@ -40,6 +40,8 @@ func backOffFailure(err error, attempt int32) error {
 	delay := tokenRetry
 	rest, ok := errors.AsType[*notification.BackOffError](err)
 	switch {
+	case ok && rest.Paused != nil:
+		return benign(rest.Error(), SenderPaused, jittered(0, rest.For))
 	case ok && rest.Alone:
 		delay = jittered(min(tokenRetry<<min(attempt-1, 6), restRetryMost), rest.For) // many messages may wait for one destination
 	case ok:

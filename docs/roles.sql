@@ -19,10 +19,11 @@ GRANT SELECT, INSERT, UPDATE ON event_outbox, processed_event, notification_deci
 GRANT SELECT, INSERT, UPDATE ON event_approval TO herald_worker;
 GRANT SELECT (id, actor, command, target) ON operator_action TO herald_worker;
 GRANT SELECT, INSERT, DELETE ON sweep TO herald_worker;
-GRANT SELECT, INSERT, UPDATE, DELETE ON throttle, counted_message, delivery_count TO herald_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON throttle, counted_message, delivery_count, sender_count TO herald_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON source_row, source_topic, source_start, source_position TO herald_worker;
 GRANT SELECT, UPDATE (sent), DELETE ON lifecycle_event TO herald_worker; -- triggers write it as its owner
-GRANT SELECT, INSERT, UPDATE ON channel_turn, provider_state TO herald_worker;
+GRANT SELECT, INSERT, UPDATE ON channel_turn, provider_state, sender_state TO herald_worker;
+GRANT SELECT ON delivery_receipt TO herald_worker; -- what harms a sender
 GRANT DELETE ON channel_turn TO herald_worker;
 
 -- A worker promotes its generation when it starts, and records that it did.

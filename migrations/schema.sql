@@ -102,8 +102,10 @@ CREATE TABLE delivery_receipt (
     status text NOT NULL, -- The provider's word: delivered, bounce, dropped, deferred, open, undelivered and others.
     outcome text, -- What that means for the delivery: DELIVERED, it arrived; FAILED, it did not; null: neither.
     detail text, -- The provider's reason, without an address; null: none.
+    harm text, -- What harms the sender's reputation. COMPLAINT: the recipient reported the message as spam. BOUNCE: the mailbox does not exist. BLOCK: the carrier blocked the text message. Null: nothing.
     CONSTRAINT delivery_receipt_pkey PRIMARY KEY (provider, receipt_id),
     CONSTRAINT delivery_receipt_detail_length CHECK ((octet_length(detail) <= 1000)),
+    CONSTRAINT delivery_receipt_harm CHECK ((harm = ANY (ARRAY['COMPLAINT'::text, 'BOUNCE'::text, 'BLOCK'::text]))) NOT VALID,
     CONSTRAINT delivery_receipt_id_length CHECK (((octet_length(receipt_id) >= 1) AND (octet_length(receipt_id) <= 200))),
     CONSTRAINT delivery_receipt_outcome CHECK ((outcome = ANY (ARRAY['DELIVERED'::text, 'FAILED'::text]))),
     CONSTRAINT delivery_receipt_provider CHECK ((provider ~ '^[a-z]{1,20}$'::text)),
@@ -537,6 +539,7 @@ CREATE TABLE notification (
     url text, -- Where it leads, from notification_template.url. Null: nowhere.
     address_hash bytea, -- Hash of the planned address, if the routing tells each address once. Of an event and a channel, each address has one row. Null: the routing does not.
     member_role text, -- The role in the entity through which the event named the recipient: MANAGER, FOLLOWER. Null: the entity is the recipient, or has no roles.
+    sender text, -- Whom the message is from at notification.provider: EMAIL_FROM, TWILIO_FROM or VONAGE_FROM of the worker that sent it. Null: it was not sent, or its channel has no senders.
     CONSTRAINT notification_pkey PRIMARY KEY (id),
     CONSTRAINT notification_delivery_id_once UNIQUE (delivery_id),
     CONSTRAINT notification_once UNIQUE (event_id, user_type, user_id, channel),
@@ -746,6 +749,40 @@ CREATE TABLE recipient_suppression (
 );
 CREATE INDEX recipient_suppression_since ON recipient_suppression USING btree (since, channel, address_hash, reason);
 
+-- Whom a sender reached on each day, as samples of hashes. The sweep counts receipts; rows leave after 8 days.
+CREATE TABLE sender_count (
+    channel text NOT NULL, -- EMAIL or SMS.
+    provider text NOT NULL, -- notification.provider.
+    sender text NOT NULL, -- notification.sender.
+    since timestamp with time zone NOT NULL, -- Midnight in UTC of the day of notification.sent_at, or sender_state.resumed_at for messages after the resume on that day.
+    kind text NOT NULL, -- RECIPIENT: a receipt tells if a message arrived. Others: delivery_receipt.harm.
+    recipients bigint[] NOT NULL, -- The 4,096 smallest hashes of the recipients. Fewer hashes are all of them; 4,096 tell the number of recipients to about 2 %.
+    CONSTRAINT sender_count_pkey PRIMARY KEY (channel, provider, sender, since, kind),
+    CONSTRAINT sender_count_channel FOREIGN KEY (channel) REFERENCES channel(channel_type),
+    CONSTRAINT sender_count_kind CHECK ((kind = ANY (ARRAY['RECIPIENT'::text, 'COMPLAINT'::text, 'BOUNCE'::text, 'BLOCK'::text]))),
+    CONSTRAINT sender_count_size CHECK (((cardinality(recipients) >= 1) AND (cardinality(recipients) <= 4096)))
+);
+
+-- The senders, what recipients and carriers said of them within seven days, and whether their optional messages are paused. All workers read it every two seconds.
+CREATE TABLE sender_state (
+    channel text NOT NULL, -- EMAIL or SMS.
+    provider text NOT NULL, -- notification.provider.
+    sender text NOT NULL, -- notification.sender.
+    recipients bigint DEFAULT 0 NOT NULL, -- Recipients of messages that were sent within seven days, and since resumed_at, with a receipt. While paused, the counts stay as they were.
+    complaints bigint DEFAULT 0 NOT NULL, -- How many of them reported a message as spam.
+    bounces bigint DEFAULT 0 NOT NULL, -- How many of them have a mailbox that does not exist.
+    blocks bigint DEFAULT 0 NOT NULL, -- How many of them have a carrier that blocked a text message.
+    counted_at timestamp with time zone DEFAULT now() NOT NULL, -- When the sweep counted last.
+    paused_at timestamp with time zone, -- Since when the optional messages of the sender wait, at all providers of the channel. Null: they are sent.
+    resumed_at timestamp with time zone, -- When an operator last resumed the sender. Messages sent before count no more. Null: never.
+    resumed_by text, -- HERALD_ACTOR, else user@host.
+    resume_reason text, -- Why, in their words.
+    CONSTRAINT sender_state_pkey PRIMARY KEY (channel, provider, sender),
+    CONSTRAINT sender_state_channel FOREIGN KEY (channel) REFERENCES channel(channel_type),
+    CONSTRAINT sender_state_counts CHECK ((LEAST(recipients, complaints, bounces, blocks) >= 0)),
+    CONSTRAINT sender_state_resumed CHECK ((num_nulls(resumed_at, resumed_by, resume_reason) = ANY (ARRAY[0, 3])))
+);
+
 -- The position of the pollers in each outbox. A new poller continues where the last owner of its slots ended.
 CREATE TABLE source_position (
     source text NOT NULL, -- The outbox.
@@ -805,6 +842,7 @@ CREATE TABLE sweep (
     after_notification bigint NOT NULL, -- The notification.id at which the next sweep continues; 0: from the beginning.
     after_waiting_event text DEFAULT ''::text NOT NULL, -- The event at which the next sweep continues among events that wait by design; empty: from the beginning.
     ambiguous integer DEFAULT 0 NOT NULL, -- Open events and deliveries whose workflow completed: Postgres lost their end, and their message may have been sent.
+    receipts_to timestamp with time zone, -- delivery_receipt.received_at up to which sender_count has all receipts. Null: none was counted yet.
     CONSTRAINT sweep_pkey PRIMARY KEY (id)
 );
 

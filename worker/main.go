@@ -230,6 +230,7 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 		Messages:      tracing.Publisher{Publisher: p.broker},
 		Sweeps:        event.On(p.events),
 		Expired:       purge.On(p.events),
+		Reputation:    limit.On(p.events),
 		Sweeper:       p.launcher,
 		Executions:    p.launcher,
 		DeadLetters:   p.broker,

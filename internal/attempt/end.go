@@ -76,9 +76,9 @@ const endAttempts = `
 			       n.id, n.status, n.receipt_failed, n.attempt_began, n.attempt_owner IS NOT DISTINCT FROM i.owner AS mine,
 			       n.status IN ('PENDING', 'FAILED') OR (n.status IN ('CANCELLED', 'DELIVERED') AND i.outcome = 'SENT') AS open
 			FROM   unnest((SELECT $1::int[]), $2::text[], $3::int[], $4::text[], $5::int[], $6::text[], $7::text[], $8::text[], $9::interval[],
-			       $10::boolean[], $12::text[], $13::timestamptz[], $14::text[])
+			       $10::boolean[], $12::text[], $13::timestamptz[], $14::text[], $15::text[])
 			           AS i (result, delivery_id, attempt, outcome, provider_status, provider_id, words, digest_id, took, give_up, owner, next,
-			               provider)
+			               provider, sender)
 			JOIN   notification n USING (delivery_id)
 			ORDER BY n.id
 			FOR UPDATE OF n
@@ -116,6 +116,7 @@ const endAttempts = `
 			           ELSE n.sent_at END,
 			       available_at        = CASE WHEN e.open THEN coalesce(n.available_at, now()) ELSE n.available_at END,
 			       provider            = CASE WHEN e.open AND e.outcome IN ('SENT', 'AMBIGUOUS') THEN nullif(e.provider, '') ELSE n.provider END,
+			       sender              = CASE WHEN e.open AND e.outcome IN ('SENT', 'AMBIGUOUS') THEN nullif(e.sender, '') ELSE n.sender END,
 			       provider_message_id = CASE WHEN e.open AND e.outcome = 'SENT' THEN nullif(e.provider_id, '') ELSE n.provider_message_id END,
 			       last_error          = CASE WHEN NOT e.open OR n.receipt_failed THEN n.last_error ELSE e.detail END,
 			       digest_id           = CASE WHEN e.open AND e.outcome = 'SENT' THEN coalesce(nullif(e.digest_id, ''), n.digest_id)
@@ -147,7 +148,7 @@ const endAttempts = `
 // endingArgs returns the arguments of endAttempts, with one element per item of each result.
 func endingArgs(all []notification.AttemptResult) []any {
 	var results, numbers, providerStatuses []int
-	var ids, outcomes, providers, providerIDs, details, digestIDs, owners []string
+	var ids, outcomes, providers, senders, providerIDs, details, digestIDs, owners []string
 	var took []time.Duration
 	var giveUps []bool
 	var next []*time.Time // nil: unknown
@@ -157,11 +158,12 @@ func endingArgs(all []notification.AttemptResult) []any {
 			ids, outcomes, providerIDs = append(ids, item.DeliveryID), append(outcomes, string(r.Outcome)), append(providerIDs, r.ProviderID)
 			details, digestIDs, owners = append(details, r.Detail), append(digestIDs, r.DigestID), append(owners, r.Owner)
 			took, giveUps = append(took, r.Took), append(giveUps, r.GiveUp)
-			next, providers = append(next, db.Optional(r.Next)), append(providers, r.Provider)
+			next, providers, senders = append(next, db.Optional(r.Next)), append(providers, r.Provider), append(senders, r.Sender)
 		}
 	}
 	return []any{
 		results, ids, numbers, outcomes, providerStatuses, providerIDs, details, digestIDs, took, giveUps, bestEffort(), owners, next, providers,
+		senders,
 	}
 }
 

@@ -186,8 +186,9 @@ func (s Store) EndStuckEvent(ctx context.Context, eventID string, outcome notifi
 // removes the outcome INCOMPLETE from events whose deliveries have all ended.
 func (s Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error {
 	const insert = `
-		INSERT INTO sweep (looked, started_again, closed, failed, ambiguous, after_event, after_notification, after_waiting_event)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+		INSERT INTO sweep (looked, started_again, closed, failed, ambiguous, after_event, after_notification, after_waiting_event,
+		                   receipts_to)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 	const forget = `
 		DELETE FROM sweep
 		WHERE  id <= (SELECT id FROM sweep ORDER BY id DESC OFFSET 100 LIMIT 1)`
@@ -203,7 +204,7 @@ func (s Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error 
 
 	batch := &pgx.Batch{}
 	batch.Queue(insert, sweep.Looked, sweep.StartedAgain, sweep.Closed, sweep.Failed, sweep.Ambiguous, sweep.AfterEvent,
-		sweep.AfterNotification, sweep.AfterWaitingEvent)
+		sweep.AfterNotification, sweep.AfterWaitingEvent, sweep.ReceiptsTo)
 	batch.Queue(forget)
 	batch.Queue(complete)
 	err := s.Pool.SendBatch(ctx, batch).Close()
@@ -213,7 +214,7 @@ func (s Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error 
 // LastSweep reads the result of the last sweep. The zero value: there was none.
 func (s Store) LastSweep(ctx context.Context) (notification.Sweep, error) {
 	const query = `
-		SELECT at, looked, started_again, closed, failed, ambiguous, after_event, after_notification, after_waiting_event
+		SELECT at, looked, started_again, closed, failed, ambiguous, after_event, after_notification, after_waiting_event, receipts_to
 		FROM   sweep
 		ORDER BY id DESC
 		LIMIT  1`

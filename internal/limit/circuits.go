@@ -28,6 +28,7 @@ type Circuits struct {
 
 	mu      sync.Mutex
 	rows    map[string]circuit
+	senders []notification.SenderState
 	probing map[string]bool // this process claims or sends the probe
 }
 
@@ -69,6 +70,10 @@ func (c *Circuits) Read(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	senders, err := c.states.SenderStates(ctx)
+	if err != nil {
+		return
+	}
 	rows := map[string]circuit{}
 	for _, state := range states {
 		rows[state.Provider] = circuit{state, time.Now().Add(state.RestsFor)}
@@ -88,6 +93,7 @@ func (c *Circuits) Read(ctx context.Context) {
 		}
 	}
 	c.rows = rows
+	c.setSenders(senders)
 }
 
 // isOpen reports whether a provider gets no messages, or only a probe.

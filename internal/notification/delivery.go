@@ -82,6 +82,7 @@ type AttemptResult struct {
 	Outcome        AttemptOutcome
 	ProviderStatus int    // HTTP status; 0: none
 	Provider       string `json:",omitempty"` // as in [Answer]
+	Sender         string `json:",omitempty"` // as in [Answer]
 	ProviderID     string // the provider's message id; only with OutcomeSent
 	Detail         string // why it was not sent; never contains an address or a text
 	DeadDevices    []string

@@ -27,6 +27,7 @@ type Message struct {
 	PushKind       PushKind // PUSH only; empty: [PushNotification]
 	Category       string   // of the event type; empty: it has none
 	Optional       bool     // the recipient may switch such notifications off
+	Ordered        bool     // an operator ordered the delivery
 	Priority       Priority // of the delivery; empty: [Normal]
 	CollapseKey    string   // of the event; empty: none
 	CreatedAt      time.Time
@@ -67,6 +68,7 @@ const (
 // returns an error.
 type Answer struct {
 	Provider    string   // that has the message, or may have it; empty: none
+	Sender      string   // whom Provider shows as the sender, such as EMAIL_FROM; empty: the channel has none
 	Failover    bool     // an earlier provider did not take it
 	MayRepeat   bool     // an earlier provider may have sent it
 	ProviderID  string   // the provider's message id; may be empty

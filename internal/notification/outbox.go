@@ -91,6 +91,8 @@ type Sweep struct {
 	AfterNotification int64  `json:"after_notification,omitempty"` // 0: at the beginning
 
 	AfterWaitingEvent string `json:"after_waiting_event,omitempty"` // for events that wait by design; empty: at the beginning
+
+	ReceiptsTo *time.Time `json:"receipts_to,omitempty"` // when the last receipt that was counted came; nil: none was counted
 }
 
 // Restored is the result of a restore, and its progress.

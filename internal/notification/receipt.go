@@ -18,6 +18,7 @@ type Receipt struct {
 
 	Status       Status            // Delivered or Failed; empty: the status does not change
 	Suppress     SuppressionReason // why the address gets nothing more; empty: sending is allowed
+	Harm         Harm              // what it says against the sender; empty: nothing
 	Unsubscribes bool              // the recipient rejects the category over the channel
 	Resubscribes bool              // the recipient takes back an earlier receipt that unsubscribes
 }

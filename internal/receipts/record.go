@@ -206,10 +206,11 @@ func longIDHash(id string) string {
 // storeReceipts stores new receipts, and returns their keys.
 func storeReceipts(ctx context.Context, tx pgx.Tx, receipts []notification.Receipt) (map[receiptKey]bool, error) {
 	const query = `
-		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status, outcome, detail)
-		SELECT "Provider", "ID", "DeliveryID", nullif("MessageID", ''), "At", "Word", nullif("Status", ''), nullif("Detail", '')
+		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status, outcome, detail, harm)
+		SELECT "Provider", "ID", "DeliveryID", nullif("MessageID", ''), "At", "Word", nullif("Status", ''), nullif("Detail", ''),
+		       nullif("Harm", '')
 		FROM   jsonb_to_recordset($1) AS r ("Provider" text, "ID" text, "DeliveryID" text, "MessageID" text, "At" timestamptz, "Word" text,
-		       "Status" text, "Detail" text)
+		       "Status" text, "Detail" text, "Harm" text)
 		ORDER BY "Provider", "ID"
 		ON CONFLICT DO NOTHING
 		RETURNING provider, receipt_id`

@@ -43,6 +43,7 @@ func Answered(text string) (lifted, ok bool) {
 type Code struct {
 	Meaning  string
 	Suppress notification.SuppressionReason // empty if later messages may arrive
+	Harm     notification.Harm              // what it says against us; empty: nothing
 }
 
 var codeForm = regexp.MustCompile(`^[0-9]{1,6}$`)

@@ -150,14 +150,14 @@ func (e event) judge(r *notification.Receipt) {
 	case "bounce":
 		r.Status = notification.Failed
 		if e.hard() {
-			r.Suppress = notification.SuppressedBounce
+			r.Suppress, r.Harm = notification.SuppressedBounce, notification.HarmBounce
 		}
 	case "dropped":
 		r.Status = notification.Failed
 		r.Suppress = dropped[e.Reason]
 		r.Unsubscribes = e.Reason == "Unsubscribed Address"
 	case "spamreport":
-		r.Suppress = notification.SuppressedComplaint
+		r.Suppress, r.Harm = notification.SuppressedComplaint, notification.HarmComplaint
 	case "unsubscribe", "group_unsubscribe":
 		r.Unsubscribes = true
 	case "group_resubscribe":

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sendgrid/rest"
@@ -29,6 +30,9 @@ type Sender struct {
 	unsubscribeURL func(notification.Message) string // nil: no links
 	wire           http.RoundTripper
 }
+
+// From returns our address, as recipients see it.
+func (s *Sender) From() string { return strings.ToLower(s.settings.Address) }
 
 // Send passes msg to SendGrid, once, within the sender's time-out. Every error is a
 // [notification.ProviderError].

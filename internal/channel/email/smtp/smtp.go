@@ -32,6 +32,9 @@ type Sender struct {
 	idle           chan *session                     // connections for the next mails
 }
 
+// From returns our address, as recipients see it.
+func (s *Sender) From() string { return strings.ToLower(s.settings.Address) }
+
 // Send passes msg to the mail server, once, within the sender's time-out. Every error is a
 // [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {

@@ -89,6 +89,7 @@ func (s *Receipts) readStatus(r *http.Request, body []byte) (received channel.Re
 	case "undelivered", "failed":
 		receipt.Status = notification.Failed
 		receipt.Detail, receipt.Suppress = sms.Explain(fields.Get("ErrorCode"), codes)
+		receipt.Harm = codes[fields.Get("ErrorCode")].Harm
 	}
 	received.Add(receipt)
 	return received, nil
@@ -108,9 +109,9 @@ var codes = map[string]sms.Code{
 	"30004": {Meaning: "the number does not take messages from us"},
 	"30005": {Meaning: "the number is unknown or not in use any more", Suppress: notification.SuppressedInvalid},
 	"30006": {Meaning: "the number is a landline, or its network takes no messages", Suppress: notification.SuppressedInvalid},
-	"30007": {Meaning: "it was filtered as unwanted"},
+	"30007": {Meaning: "it was filtered as unwanted", Harm: notification.HarmBlock},
 	"30008": {Meaning: "the network gives no reason"},
-	"30034": {Meaning: "our number is not registered for such messages"},
+	"30034": {Meaning: "our number is not registered for such messages", Harm: notification.HarmBlock},
 }
 
 // readInbound reads a text message to our number. Only STOP and START words change anything; Twilio

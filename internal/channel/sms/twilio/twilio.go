@@ -37,6 +37,9 @@ type Sender struct {
 	wire      http.RoundTripper
 }
 
+// From returns our number or name, as recipients see it.
+func (s *Sender) From() string { return s.settings.From }
+
 // Send passes the body of msg to Twilio, once, within the sender's time-out. It drops the title,
 // because text messages have none. Every error is a [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {

@@ -69,6 +69,7 @@ func (s *Receipts) read(r *http.Request, body []byte) (received channel.Received
 	case "expired", "failed", "rejected":
 		receipt.Status = notification.Failed
 		receipt.Detail, receipt.Suppress = sms.Explain(fields["err-code"], codes)
+		receipt.Harm = codes[fields["err-code"]].Harm
 	}
 	received.Add(receipt)
 	return received, nil
@@ -82,14 +83,14 @@ var codes = map[string]sms.Code{
 	"3":  {Meaning: "the number is not in use any more", Suppress: notification.SuppressedInvalid},
 	"4":  {Meaning: "its owner bars such messages"},
 	"5":  {Meaning: "the number moves to another network"},
-	"6":  {Meaning: "it was filtered as unwanted"},
+	"6":  {Meaning: "it was filtered as unwanted", Harm: notification.HarmBlock},
 	"7":  {Meaning: "the phone was busy"},
 	"8":  {Meaning: "the network failed"},
 	"9":  {Meaning: "the number gets no messages", Suppress: notification.SuppressedInvalid},
 	"10": {Meaning: "the network refuses the text"},
 	"11": {Meaning: "no route leads to the number"},
 	"12": {Meaning: "the network could not be reached"},
-	"14": {Meaning: "the network blocks it"},
+	"14": {Meaning: "the network blocks it", Harm: notification.HarmBlock},
 	"15": {Meaning: "our account has no credit"},
 }
 

@@ -42,6 +42,9 @@ type answer struct {
 	} `json:"messages"`
 }
 
+// From returns our number or name, as recipients see it.
+func (s *Sender) From() string { return s.settings.From }
+
 // Send passes the body of msg to Vonage, once, within the sender's time-out. It drops the title,
 // because text messages have none. Every error is a [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
