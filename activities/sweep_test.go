@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
 
 	"herald/activities"
 	"herald/internal/attempt"
@@ -153,7 +154,7 @@ func TestSweepEvents(t *testing.T) {
 			}
 
 			a, m := sweeping(s, temporal), newMeters()
-			require.Equal(t, tt.found, must(execute[notification.Sweep](newEnv(a, m.handler()), a.Sweep))(t))
+			require.Equal(t, tt.found, sweepIn(t, newEnv(a, m.handler()), a))
 			for outcome, count := range map[string]int{"STARTED_AGAIN": tt.found.StartedAgain, "CLOSED": tt.found.Closed,
 				"FAILED": tt.found.Failed} {
 				require.EqualValues(t, count, m.counted()["herald_sweep "+outcome], outcome)
@@ -318,7 +319,16 @@ func TestSweepSharesItsTime(t *testing.T) {
 
 func sweep(t *testing.T, a *activities.Activities) notification.Sweep {
 	t.Helper()
-	return must(execute[notification.Sweep](newEnv(a), a.Sweep))(t)
+	return sweepIn(t, newEnv(a), a)
+}
+
+// sweepIn returns what a sweep found, without the time up to which it counted receipts.
+func sweepIn(t *testing.T, env *testsuite.TestActivityEnvironment, a *activities.Activities) notification.Sweep {
+	t.Helper()
+	found := must(execute[notification.Sweep](env, a.Sweep))(t)
+	require.NotNil(t, found.ReceiptsTo)
+	found.ReceiptsTo = nil
+	return found
 }
 
 // The next attempt continues where a dead attempt stopped, and keeps its results.
@@ -332,7 +342,7 @@ func TestSweepResumes(t *testing.T) {
 	a := sweeping(s, temporal)
 	env := newEnv(a)
 	env.SetHeartbeatDetails(notification.Sweep{Looked: 1, StartedAgain: 1, AfterEvent: "evt-1"})
-	require.Equal(t, notification.Sweep{Looked: 2, StartedAgain: 2}, must(execute[notification.Sweep](env, a.Sweep))(t))
+	require.Equal(t, notification.Sweep{Looked: 2, StartedAgain: 2}, sweepIn(t, env, a))
 	require.Equal(t, "evt-2", temporal.events[0].ID)
 	require.Equal(t, 2, must(event.On(s).LastSweep(t.Context()))(t).StartedAgain)
 }
@@ -356,4 +366,23 @@ func TestSweepThatCannotDelete(t *testing.T) {
 	sweep(t, a)
 
 	require.Equal(t, 1, must(event.On(s).LastSweep(t.Context()))(t).StartedAgain)
+}
+
+// A sweep pauses a sender from which too many recipients reported spam, and remembers up to when it
+// counted.
+func TestSweepPausesASender(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	a := sweeping(s, &registry{})
+	begin := must(execute[notification.Sweep](newEnv(a), a.Sweep))(t).ReceiptsTo
+	exec(t, s, "UPDATE sweep SET receipts_to = now() - interval '1 hour'")
+	postgrestest.AddMany(t, s.Pool, 200, postgrestest.Delivery{Status: notification.Sent, SentAt: time.Now().Add(-time.Minute)},
+		postgrestest.Expressions{"delivery_id": "'d-' || i", "user_id": "i::text", "provider": "'sendgrid'", "sender": "'news@example.com'"})
+	postgrestest.AddMany(t, s.Pool, 200, postgrestest.Receipt{ReceivedAt: time.Now().Add(-2 * time.Minute), Outcome: notification.Delivered},
+		postgrestest.Expressions{"receipt_id": "'r-' || i", "delivery_id": "'d-' || i", "harm": "CASE WHEN i = 1 THEN 'COMPLAINT' END"})
+
+	end := must(execute[notification.Sweep](newEnv(a), a.Sweep))(t).ReceiptsTo
+	require.False(t, end.Before(*begin))
+	require.Equal(t, "1 of 200", get[string](t, s, "SELECT complaints || ' of ' || recipients FROM sender_state WHERE paused_at IS NOT NULL"))
 }

@@ -35,6 +35,9 @@ func TestStatuses(t *testing.T) {
 	failed := func(word, detail string, suppress notification.SuppressionReason) notification.Receipt {
 		return notification.Receipt{Word: word, Detail: detail, Status: notification.Failed, Suppress: suppress}
 	}
+	blocked := func(detail string) notification.Receipt {
+		return notification.Receipt{Word: "undelivered", Detail: detail, Status: notification.Failed, Harm: notification.HarmBlock}
+	}
 	tests := []struct {
 		status, code string
 		want         notification.Receipt
@@ -52,7 +55,8 @@ func TestStatuses(t *testing.T) {
 			want: failed("undelivered", "error 30005: the number is unknown or not in use any more", notification.SuppressedInvalid)},
 		{status: "undelivered", code: "30006",
 			want: failed("undelivered", "error 30006: the number is a landline, or its network takes no messages", notification.SuppressedInvalid)},
-		{status: "undelivered", code: "30007", want: failed("undelivered", "error 30007: it was filtered as unwanted", "")},
+		{status: "undelivered", code: "30007", want: blocked("error 30007: it was filtered as unwanted")},
+		{status: "undelivered", code: "30034", want: blocked("error 30034: our number is not registered for such messages")},
 		{status: "failed", code: "21211", want: failed("failed", "error 21211: it is no phone number", notification.SuppressedInvalid)},
 		{status: "failed", code: "21610", want: failed("failed", "error 21610: its owner answered STOP", notification.SuppressedOptOut)},
 		{status: "failed", code: "21614", want: failed("failed", "error 21614: it is not a mobile number", notification.SuppressedInvalid)},

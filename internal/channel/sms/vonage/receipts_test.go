@@ -45,6 +45,10 @@ func TestReports(t *testing.T) {
 		{"rejected", "3", notification.Receipt{
 			Status: notification.Failed, Detail: "error 3: the number is not in use any more", Suppress: notification.SuppressedInvalid,
 		}},
+		{"rejected", "6", notification.Receipt{
+			Status: notification.Failed, Detail: "error 6: it was filtered as unwanted", Harm: notification.HarmBlock,
+		}},
+		{"failed", "14", notification.Receipt{Status: notification.Failed, Detail: "error 14: the network blocks it", Harm: notification.HarmBlock}},
 		{"rejected", "77", notification.Receipt{Status: notification.Failed, Detail: "error 77"}},
 		{"failed", "+393401234567", notification.Receipt{Status: notification.Failed}},
 	} {
