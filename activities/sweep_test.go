@@ -378,7 +378,9 @@ func TestSweepPausesASender(t *testing.T) {
 	begin := must(execute[notification.Sweep](newEnv(a), a.Sweep))(t).ReceiptsTo
 	exec(t, s, "UPDATE sweep SET receipts_to = now() - interval '1 hour'")
 	postgrestest.AddMany(t, s.Pool, 200, postgrestest.Delivery{Status: notification.Sent, SentAt: time.Now().Add(-time.Minute)},
-		postgrestest.Expressions{"delivery_id": "'d-' || i", "user_id": "i::text", "provider": "'sendgrid'", "sender": "'news@example.com'"})
+		postgrestest.Expressions{"delivery_id": "'d-' || i", "user_id": "i::text", "provider": "'sendgrid'"})
+	postgrestest.AddMany(t, s.Pool, 200, postgrestest.Attempt{Outcome: notification.OutcomeSent},
+		postgrestest.Expressions{"delivery_id": "'d-' || i", "sender": "'news@example.com'"})
 	postgrestest.AddMany(t, s.Pool, 200, postgrestest.Receipt{ReceivedAt: time.Now().Add(-2 * time.Minute), Outcome: notification.Delivered},
 		postgrestest.Expressions{"receipt_id": "'r-' || i", "delivery_id": "'d-' || i", "harm": "CASE WHEN i = 1 THEN 'COMPLAINT' END"})
 

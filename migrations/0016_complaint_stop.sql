@@ -5,9 +5,9 @@ ALTER TABLE delivery_receipt ADD CONSTRAINT delivery_receipt_harm CHECK (harm IN
 
 COMMENT ON COLUMN delivery_receipt.harm IS 'What harms the sender''s reputation. COMPLAINT: the recipient reported the message as spam. BOUNCE: the mailbox does not exist. BLOCK: the carrier blocked the text message. Null: nothing.';
 
-ALTER TABLE notification ADD COLUMN sender text;
+ALTER TABLE delivery_attempt ADD COLUMN sender text;
 
-COMMENT ON COLUMN notification.sender IS 'Whom the message is from at notification.provider: EMAIL_FROM, TWILIO_FROM or VONAGE_FROM of the worker that sent it. Null: it was not sent, or its channel has no senders.';
+COMMENT ON COLUMN delivery_attempt.sender IS 'Whom the message is from: EMAIL_FROM, TWILIO_FROM or VONAGE_FROM of the worker that sent it. Null: no provider may have the message, or the channel has no senders.';
 
 ALTER TABLE sweep ADD COLUMN receipts_to timestamptz;
 
@@ -29,7 +29,7 @@ CREATE TABLE sender_count (
 COMMENT ON TABLE sender_count IS 'Whom a sender reached on each day, as samples of hashes. The sweep counts receipts; rows leave after 8 days.';
 COMMENT ON COLUMN sender_count.channel IS 'EMAIL or SMS.';
 COMMENT ON COLUMN sender_count.provider IS 'notification.provider.';
-COMMENT ON COLUMN sender_count.sender IS 'notification.sender.';
+COMMENT ON COLUMN sender_count.sender IS 'delivery_attempt.sender.';
 COMMENT ON COLUMN sender_count.since IS 'Midnight in UTC of the day of notification.sent_at, or sender_state.resumed_at for messages after the resume on that day.';
 COMMENT ON COLUMN sender_count.kind IS 'RECIPIENT: a receipt tells if a message arrived. Others: delivery_receipt.harm.';
 COMMENT ON COLUMN sender_count.recipients IS 'The 4,096 smallest hashes of the recipients. Fewer hashes are all of them; 4,096 tell the number of recipients to about 2 %.';
@@ -56,7 +56,7 @@ CREATE TABLE sender_state (
 COMMENT ON TABLE sender_state IS 'The senders, what recipients and carriers said of them within seven days, and whether their optional messages are paused. All workers read it every two seconds.';
 COMMENT ON COLUMN sender_state.channel IS 'EMAIL or SMS.';
 COMMENT ON COLUMN sender_state.provider IS 'notification.provider.';
-COMMENT ON COLUMN sender_state.sender IS 'notification.sender.';
+COMMENT ON COLUMN sender_state.sender IS 'delivery_attempt.sender.';
 COMMENT ON COLUMN sender_state.recipients IS 'Recipients of messages that were sent within seven days, and since resumed_at, with a receipt. While paused, the counts stay as they were.';
 COMMENT ON COLUMN sender_state.complaints IS 'How many of them reported a message as spam.';
 COMMENT ON COLUMN sender_state.bounces IS 'How many of them have a mailbox that does not exist.';
@@ -71,5 +71,5 @@ COMMENT ON COLUMN sender_state.resume_reason IS 'Why, in their words.';
 DROP TABLE sender_state;
 DROP TABLE sender_count;
 ALTER TABLE sweep DROP COLUMN receipts_to;
-ALTER TABLE notification DROP COLUMN sender;
+ALTER TABLE delivery_attempt DROP COLUMN sender;
 ALTER TABLE delivery_receipt DROP COLUMN harm;

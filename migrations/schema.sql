@@ -64,6 +64,7 @@ CREATE TABLE delivery_attempt (
     provider_status integer, -- HTTP status of the provider's answer; null: there was none.
     detail text, -- What the provider said. It holds no address and no text.
     took interval, -- How long the provider took to answer, or until the call was given up; of several devices, the slowest. Null: it was not called.
+    sender text, -- Whom the message is from: EMAIL_FROM, TWILIO_FROM or VONAGE_FROM of the worker that sent it. Null: no provider may have the message, or the channel has no senders.
     CONSTRAINT delivery_attempt_pkey PRIMARY KEY (delivery_id, attempt),
     CONSTRAINT delivery_attempt_of_notification FOREIGN KEY (delivery_id) REFERENCES notification(delivery_id) ON DELETE CASCADE,
     CONSTRAINT delivery_attempt_ended_with_outcome CHECK (((ended_at IS NULL) = (outcome IS NULL))),
@@ -539,7 +540,6 @@ CREATE TABLE notification (
     url text, -- Where it leads, from notification_template.url. Null: nowhere.
     address_hash bytea, -- Hash of the planned address, if the routing tells each address once. Of an event and a channel, each address has one row. Null: the routing does not.
     member_role text, -- The role in the entity through which the event named the recipient: MANAGER, FOLLOWER. Null: the entity is the recipient, or has no roles.
-    sender text, -- Whom the message is from at notification.provider: EMAIL_FROM, TWILIO_FROM or VONAGE_FROM of the worker that sent it. Null: it was not sent, or its channel has no senders.
     CONSTRAINT notification_pkey PRIMARY KEY (id),
     CONSTRAINT notification_delivery_id_once UNIQUE (delivery_id),
     CONSTRAINT notification_once UNIQUE (event_id, user_type, user_id, channel),
@@ -753,7 +753,7 @@ CREATE INDEX recipient_suppression_since ON recipient_suppression USING btree (s
 CREATE TABLE sender_count (
     channel text NOT NULL, -- EMAIL or SMS.
     provider text NOT NULL, -- notification.provider.
-    sender text NOT NULL, -- notification.sender.
+    sender text NOT NULL, -- delivery_attempt.sender.
     since timestamp with time zone NOT NULL, -- Midnight in UTC of the day of notification.sent_at, or sender_state.resumed_at for messages after the resume on that day.
     kind text NOT NULL, -- RECIPIENT: a receipt tells if a message arrived. Others: delivery_receipt.harm.
     recipients bigint[] NOT NULL, -- The 4,096 smallest hashes of the recipients. Fewer hashes are all of them; 4,096 tell the number of recipients to about 2 %.
@@ -767,7 +767,7 @@ CREATE TABLE sender_count (
 CREATE TABLE sender_state (
     channel text NOT NULL, -- EMAIL or SMS.
     provider text NOT NULL, -- notification.provider.
-    sender text NOT NULL, -- notification.sender.
+    sender text NOT NULL, -- delivery_attempt.sender.
     recipients bigint DEFAULT 0 NOT NULL, -- Recipients of messages that were sent within seven days, and since resumed_at, with a receipt. While paused, the counts stay as they were.
     complaints bigint DEFAULT 0 NOT NULL, -- How many of them reported a message as spam.
     bounces bigint DEFAULT 0 NOT NULL, -- How many of them have a mailbox that does not exist.

@@ -83,20 +83,22 @@ const endAttempts = `
 			ORDER BY n.id
 			FOR UPDATE OF n
 		), written AS (
-			INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, outcome, provider_status, detail, took)
-			SELECT delivery_id, attempt, attempt_began, clock_timestamp(), outcome, nullif(provider_status, 0), detail, nullif(took, '0')
+			INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, outcome, provider_status, detail, took, sender)
+			SELECT delivery_id, attempt, attempt_began, clock_timestamp(), outcome, nullif(provider_status, 0), detail, nullif(took, '0'),
+			       nullif(sender, '')
 			FROM   item
 			WHERE  mine
 			ON CONFLICT (delivery_id, attempt) DO UPDATE -- reuses the row of an attempt that found our account rejected
 			SET    started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome,
-			       provider_status = excluded.provider_status, detail = excluded.detail, took = excluded.took
+			       provider_status = excluded.provider_status, detail = excluded.detail, took = excluded.took, sender = excluded.sender
 		), corrected AS (
 			UPDATE delivery_attempt a
 			SET    ended_at        = now(),
 			       outcome         = i.outcome,
 			       provider_status = nullif(i.provider_status, 0),
 			       detail          = i.detail,
-			       took            = nullif(i.took, '0')
+			       took            = nullif(i.took, '0'),
+			       sender          = nullif(i.sender, '')
 			FROM   item i
 			WHERE  NOT i.mine
 			AND    a.delivery_id = i.delivery_id
@@ -116,7 +118,6 @@ const endAttempts = `
 			           ELSE n.sent_at END,
 			       available_at        = CASE WHEN e.open THEN coalesce(n.available_at, now()) ELSE n.available_at END,
 			       provider            = CASE WHEN e.open AND e.outcome IN ('SENT', 'AMBIGUOUS') THEN nullif(e.provider, '') ELSE n.provider END,
-			       sender              = CASE WHEN e.open AND e.outcome IN ('SENT', 'AMBIGUOUS') THEN nullif(e.sender, '') ELSE n.sender END,
 			       provider_message_id = CASE WHEN e.open AND e.outcome = 'SENT' THEN nullif(e.provider_id, '') ELSE n.provider_message_id END,
 			       last_error          = CASE WHEN NOT e.open OR n.receipt_failed THEN n.last_error ELSE e.detail END,
 			       digest_id           = CASE WHEN e.open AND e.outcome = 'SENT' THEN coalesce(nullif(e.digest_id, ''), n.digest_id)

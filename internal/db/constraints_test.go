@@ -20,6 +20,7 @@ const (
 	insertReceipt            = `INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, outcome, detail) VALUES `
 	insertRetry              = `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES `
 	insertUserType           = `INSERT INTO user_type (user_type, who, audience) VALUES `
+	insertSenderCount        = `INSERT INTO sender_count (channel, provider, sender, since, kind, recipients) VALUES `
 	insertSuppression        = `INSERT INTO recipient_suppression (channel, address_hash, reason, detail) VALUES `
 	insertPreferenceChange   = `INSERT INTO preference_change (user_type, user_id, setting, old_value, new_value) VALUES `
 	insertCategoryPreference = `INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES `
@@ -145,8 +146,20 @@ var refusals = map[string][]string{
 		routeWith(`throttle_window`, `'31 days'`),
 	},
 	"event_type_channel_routing_throttle_key": {routeWith(`throttle_key_path`, `'sensor'`)},
-	"provider_state_provider_check":           {`INSERT INTO provider_state (provider) VALUES ('Twilio 2')`},
-	"provider_state_rests_check":              {`INSERT INTO provider_state (provider, rests, rests_until) VALUES ('twilio', -1, NULL)`},
+	"delivery_receipt_harm":                   {`INSERT INTO delivery_receipt (provider, receipt_id, at, status, harm) VALUES ('sendgrid', 'r', now(), 's', 'SPAM')`},
+	"sender_count_channel":                    {insertSenderCount + `('FAX', 'p', 's', now(), 'BLOCK', '{1}')`},
+	"sender_count_kind":                       {insertSenderCount + `('SMS', 'p', 's', now(), 'SPAM', '{1}')`},
+	"sender_count_size": {
+		insertSenderCount + `('SMS', 'p', 's', now(), 'BLOCK', '{}')`,
+		insertSenderCount + `('SMS', 'p', 's', now(), 'BLOCK', array_fill(1, ARRAY [4097]))`,
+	},
+	"sender_state_channel": {`INSERT INTO sender_state (channel, provider, sender) VALUES ('FAX', 'p', 's')`},
+	"sender_state_counts":  {`INSERT INTO sender_state (channel, provider, sender, bounces) VALUES ('SMS', 'p', 's', -1)`},
+	"sender_state_resumed": {
+		`INSERT INTO sender_state (channel, provider, sender, resumed_at, resumed_by) VALUES ('SMS', 'p', 's', now(), 'anna')`,
+	},
+	"provider_state_provider_check": {`INSERT INTO provider_state (provider) VALUES ('Twilio 2')`},
+	"provider_state_rests_check":    {`INSERT INTO provider_state (provider, rests, rests_until) VALUES ('twilio', -1, NULL)`},
 	"provider_state_rests": {
 		`INSERT INTO provider_state (provider, rests) VALUES ('twilio', 1)`,
 		`INSERT INTO provider_state (provider, rests_until) VALUES ('twilio', now())`,

@@ -70,9 +70,16 @@ const countReceipts = `
 			                  UNION ALL
 			                  (SELECT i.* FROM notification i WHERE i.digest_id = r.delivery_id LIMIT 1)) m
 			           LIMIT  1) d
-			LEFT JOIN sender_state s ON (s.channel, s.provider, s.sender) = (d.channel, d.provider, d.sender)
 			CROSS JOIN LATERAL (
-			           SELECT d.channel, d.provider, d.sender,
+			           SELECT sender
+			           FROM   delivery_attempt
+			           WHERE  delivery_id = d.delivery_id
+			           AND    sender IS NOT NULL
+			           ORDER BY attempt DESC
+			           LIMIT  1) a
+			LEFT JOIN sender_state s ON (s.channel, s.provider, s.sender) = (d.channel, d.provider, a.sender)
+			CROSS JOIN LATERAL (
+			           SELECT d.channel, d.provider, a.sender,
 			                  CASE WHEN d.sent_at >= s.resumed_at THEN greatest(date_trunc('day', d.sent_at, 'UTC'), s.resumed_at)
 			                       ELSE date_trunc('day', d.sent_at, 'UTC') END AS since,
 			                  hashtextextended(d.user_type || '/' || d.user_id, 0) AS hash) n
@@ -81,7 +88,6 @@ const countReceipts = `
 			AND    r.received_at <= @to
 			AND    (r.outcome IS NOT NULL OR r.harm IS NOT NULL)
 			AND    r.provider = d.provider
-			AND    d.sender IS NOT NULL
 			AND    d.sent_at > now() - interval '7 days'
 			AND    k.kind IS NOT NULL
 		), old AS (

@@ -37,9 +37,9 @@ var columnsByTable = map[string]columnClasses{
 
 	// The record of deliveries: ids and times stay. So do the provider's id of a message, by which
 	// a late receipt finds it, and keys and ids of producers.
-	"delivery_attempt":   {erased: "detail", kept: "delivery_id", plain: "attempt started_at ended_at outcome provider_status took"},
+	"delivery_attempt":   {erased: "detail", kept: "delivery_id", plain: "sender attempt started_at ended_at outcome provider_status took"},
 	"delivery_follow_up": {kept: "delivery_id", plain: "id kind since"},
-	"delivery_receipt":   {erased: "detail", kept: "receipt_id delivery_id message_id", plain: "provider at received_at status outcome"},
+	"delivery_receipt":   {erased: "detail", kept: "receipt_id delivery_id message_id", plain: "provider at received_at status outcome harm"},
 	"delivery_retry":     {erased: "error_before", kept: "delivery_id message_id_before", plain: "run_id retried_at again status_before attempts_before"},
 	"erased_recipient":   {kept: "user_type user_id erased_at"},
 	"event_outbox": {erased: "payload", kept: "event_id aggregate_type aggregate_id correlation_id traceparent cancels collapse_key actor_type " +
@@ -65,6 +65,8 @@ var columnsByTable = map[string]columnClasses{
 	"event_approval":  {kept: "event_id answered_by reason", plain: "asked_at answer answered_at"},
 	"operator_action": {kept: "actor target detail db_user", plain: "id at command form"},
 	"provider_state":  {kept: "override_by override_reason", plain: "provider rests rests_until failure override changed_at"},
+	"sender_state": {kept: "resumed_by resume_reason", plain: "channel provider sender recipients complaints bounces blocks counted_at paused_at " +
+		"resumed_at"},
 
 	// Rules, settings and the engine.
 	"channel":           {plain: "channel_type confirms"},
@@ -83,6 +85,7 @@ var columnsByTable = map[string]columnClasses{
 	"event_type_escalation": {plain: "event_type from_channel to_channel after until if_unreachable confirms"},
 	"event_type_recipients": {plain: "id event_type user_type entity_type entity_id_path roles"},
 	"frequency_cap":         {plain: "channel_type category at_most per spacing action"},
+	"sender_count":          {kept: "recipients", plain: "channel provider sender since kind"},
 	"herald_migrations":     {plain: "id version_id is_applied tstamp"},
 	"herald_secret":         {plain: "fingerprint since superseded_at rekeyed_at"},
 	"notification_template": {plain: "event_type channel locale title body channel_type shipped url layout"},
@@ -91,8 +94,9 @@ var columnsByTable = map[string]columnClasses{
 	"source_start":          {plain: "source seq"},
 	"source_topic":          {plain: "source topic resting_since next_attempt_at error"},
 	"poller":                {plain: "source number paused_since"},
-	"sweep":                 {plain: "id at looked started_again closed failed ambiguous after_event after_notification after_waiting_event"},
-	"user_type":             {plain: "user_type who audience"},
+	"sweep": {plain: "id at looked started_again closed failed ambiguous after_event after_notification after_waiting_event " +
+		"receipts_to"},
+	"user_type": {plain: "user_type who audience"},
 }
 
 // Each column has one class, so nobody adds a column without a decision about privacy.
