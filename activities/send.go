@@ -78,7 +78,7 @@ func (a *Activities) send(ctx context.Context, in SendInput, local bool) (SendRe
 		}
 		return result, err
 	}
-	all[0].Message.Ordered = in.Ordered
+	all[0].Message.Ordered = all[0].Message.Ordered || in.Ordered
 	m := single(a, in.Channel, in.AttemptPolicy, all[0])
 	m.local = local
 	by, unrecorded, err := m.attempt(ctx)

@@ -131,6 +131,7 @@ func (d *digestAttempt) message() *outgoing {
 		message.NotificationID, message.EventID, message.CorrelationID = 0, "", ""
 		message.DeliveryID, message.Title, message.Body, message.URL = d.in.DigestID, text.Title, text.Body, text.URL
 		message.ExpiresAt, message.SendBy = first.ExpiresAt, first.SendBy
+		message.Ordered = d.in.SkipQuiet
 		message.CollapseKey, message.Provider = "", d.begun[0].Message.Provider
 		return message, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/advice"
 	"herald/internal/config"
 	"herald/internal/notification"
 	"herald/internal/operate"
@@ -24,6 +25,9 @@ A provider rests if too many of its calls have failed: the next provider takes i
 all providers of a channel rest, its deliveries wait and use up no attempts. WEBSOCKET and
 SLACK have one attempt: their providers never rest.
 
+Below are the senders, with what recipients and carriers said of them within seven days. Above
+a limit, the optional messages of a sender wait until 'starter channel resume --sender'.
+
 ON is yes if the provider's settings are set in this environment.`,
 		Example: "  starter channel list\n  starter channel list -o json",
 		RunE:    a.ordering(commandTimeout, a.listProviders),
@@ -36,9 +40,36 @@ expire meanwhile. A message that the provider may already hold waits for it.`),
 		overrideCommand(a, "use", notification.ProviderUsed, "is asked first", "Ask a provider first, even if it fails",
 			`Ask a provider before the other providers of its channel, even if it fails, until 'starter
 channel resume'. A message that another provider may already hold stays with that provider.`),
-		overrideCommand(a, "resume", "", "follows the settings and its failures again", "Undo 'pause' and 'use', and end the provider's rest",
-			`Undo 'pause' and 'use', and end the provider's rest. Herald asks the providers in the
-order of the settings again.`))
+		resumeCommand(a))
+}
+
+// resumeCommand returns the command that ends an order, or the pause of a sender.
+func resumeCommand(a *app) *cobra.Command {
+	cmd := overrideCommand(a, "resume", "", "follows the settings and its failures again", "Undo 'pause' and 'use', and end the provider's rest",
+		`Undo 'pause' and 'use', and end the provider's rest. Herald asks the providers in the
+order of the settings again.
+
+With --sender, let the optional messages of a sender go again that Herald has paused because
+of complaints, bounces or blocks. This needs a --reason. What was sent before counts no more.
+Deliveries that wait follow within six minutes.`)
+	cmd.Example += "\n  starter channel resume sendgrid --sender news@example.com --reason 'old addresses removed'"
+	var sender string
+	terminal.TextFlag(cmd.Flags(), &sender, "sender", "resume the optional messages of this `SENDER`, such as EMAIL_FROM")
+	override := cmd.RunE
+	resume := a.ordering(commandTimeout, func(ctx context.Context, o *operate.Operator, args []string) error {
+		if err := o.ResumeSender(ctx, args[0], sender); err != nil {
+			return err
+		}
+		return a.Print(map[string]any{"provider": args[0], "sender": sender, "resumed": true},
+			func(w io.Writer) { terminal.Row(w, "optional messages from "+sender+" are sent again") })
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if sender != "" {
+			return resume(cmd, args)
+		}
+		return override(cmd, args)
+	}
+	return cmd
 }
 
 // overrideCommand returns the command that gives an order about a provider.
@@ -72,6 +103,9 @@ func (a *app) listProviders(ctx context.Context, o *operate.Operator, _ []string
 		for _, p := range providers {
 			terminal.Row(w, p.Channel, p.Provider, yes(p.On), stateOf(p.ProviderState))
 		}
+		for _, p := range providers {
+			printSenders(w, p.Senders)
+		}
 	})
 }
 
@@ -92,6 +126,28 @@ func stateOf(p notification.ProviderState) string {
 		return fmt.Sprintf("rests until %s, rest %d in a row: %s", terminal.Clock(&p.RestsUntil), p.Rests, p.Failure)
 	default:
 		return fmt.Sprintf("the next message tries it again; rests in a row: %d; %s", p.Rests, p.Failure)
+	}
+}
+
+// printSenders prints the senders, and what was said of them.
+func printSenders(w io.Writer, states []notification.SenderState) {
+	for _, s := range states {
+		terminal.Row(w, "sender "+s.Sender+" at "+s.Provider, senderState(s))
+	}
+}
+
+// senderState returns a sender's state in words.
+func senderState(s notification.SenderState) string {
+	switch s.Level() {
+	case notification.SenderPaused:
+		return fmt.Sprintf("optional messages are paused since %s: %s. Next: starter channel resume %s --sender %s --reason TEXT",
+			terminal.Clock(s.PausedAt), s.Figures(), s.Provider, advice.Quote(s.Sender))
+	case notification.SenderHalf:
+		return "over half of the limit: " + s.Figures()
+	case notification.SenderQuarter:
+		return "over a quarter of the limit: " + s.Figures()
+	default:
+		return s.Figures()
 	}
 }
 

@@ -86,6 +86,7 @@ func printStatus(w io.Writer, view statusView) {
 	printUntold(w, view)
 	printFollowUps(w, view.FollowUps)
 	printProviders(w, view.Providers)
+	printSenders(w, view.Senders)
 	printSweep(w, view.Backlog)
 	terminal.Row(w)
 	printCounts(w, view)

@@ -57,7 +57,7 @@ func newMetrics(watch watched) (metrics, error) {
 		return metrics{}, fmt.Errorf("set up metrics: %w", err)
 	}
 	meter := sdk.NewMeterProvider(sdk.WithReader(reader), sdk.WithView(view)).Meter("herald")
-	if err := watch.register(meter); err != nil {
+	if err := errors.Join(watch.register(meter), watch.registerSenders(meter)); err != nil {
 		return metrics{}, fmt.Errorf("set up metrics: %w", err)
 	}
 	return metrics{

@@ -49,7 +49,10 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 		`herald_outbox_failed{source="orders"} 0`, `herald_outbox_oldest_pending_seconds{source="orders"} 0`,
 		`herald_outbox_pending{source="orders"} 5`, `herald_source_topics_resting{source="orders"} 2`,
 	}
-	depth := []string{`herald_provider_resting{channel="EMAIL",provider="smtp"} 0`, `herald_queue_depth{queue="q"} 3`}
+	depth := []string{
+		`herald_provider_resting{channel="EMAIL",provider="smtp"} 0`, `herald_sender_paused{channel="EMAIL",provider="smtp"} 0`,
+		`herald_sender_limit_ratio{channel="EMAIL",provider="smtp"} 0`, `herald_queue_depth{queue="q"} 3`,
+	}
 	draining := []string{"herald_draining_workflows 2", "herald_pollers_lost 1"}
 	tests := []struct {
 		name                                      string
@@ -58,7 +61,7 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 		want []string
 	}{
 		{name: "all is well", want: slices.Concat(brokerUp, kafkaUp, outbox, orders, depth, draining)},
-		{name: "the broker is down", broker: down, want: slices.Concat(brokerDown, kafkaUp, outbox, orders, depth[:1], draining)},
+		{name: "the broker is down", broker: down, want: slices.Concat(brokerDown, kafkaUp, outbox, orders, depth[:3], draining)},
 		{name: "the database is down", database: down, want: slices.Concat(brokerUp, kafkaUp, databaseDown, orders, depth, draining)},
 		{name: "another source is down", orders: down, want: slices.Concat(brokerUp, kafkaUp, outbox, depth, draining)},
 		{name: "the broker of topics is down", kafka: down, want: slices.Concat(brokerUp, kafkaDown, outbox, orders, depth, draining)},
@@ -79,7 +82,7 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 			},
 			broker:  func() error { return tt.broker },
 			queues:  func(context.Context) (map[string]int, error) { return map[string]int{"q": 3}, tt.broker },
-			senders: map[notification.Channel]activities.Sender{notification.Email: limit.NewFailover(nil, &limit.Provider{Name: "smtp"})},
+			senders: map[notification.Channel]activities.Sender{notification.Email: limit.NewFailover(nil, &limit.Provider{Name: "smtp", Sender: ours{}})},
 			followUps: func(ctx context.Context) (notification.FollowUpState, error) {
 				if _, bounded := ctx.Deadline(); !bounded {
 					return notification.FollowUpState{}, errors.New("the call has no deadline")
@@ -108,6 +111,11 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 		require.ElementsMatch(t, tt.want, scrape(t, m), "and again")
 	}
 }
+
+// ours is a sender of mails from our address.
+type ours struct{ activities.Sender }
+
+func (ours) From() string { return "news@example.com" }
 
 // Metrics keep every label of the activities, and drop the labels that the SDK adds.
 func TestMetricsHaveTheActivitiesLabels(t *testing.T) {

@@ -247,6 +247,7 @@ const (
 		       coalesce(u.audience, '') AS audience,
 		       coalesce(g.category, '') AS category,
 		       coalesce(NOT p.mandatory, false) AS optional,
+		       n.operator_time IS NOT DISTINCT FROM 'NOW' AS ordered,
 		       coalesce(n.collapse_key, '') AS collapse_key,
 		       coalesce(n.entity_type, '') AS entity_type,
 		       coalesce(n.entity_id, '') AS entity_id,

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"herald/internal/escalation"
@@ -21,7 +22,8 @@ type Backlog struct {
 	Untold        []report.OutcomeCount        `json:"untold_events"`     // ended in the period, and told nobody or not everybody
 	LastSweep     *notification.Sweep          `json:"last_sweep"`        // null: no sweep yet
 	FollowUps     FollowUps                    `json:"follow_ups"`
-	Providers     []notification.ProviderState `json:"providers"` // that have rested, or that an operator has paused or chosen
+	Providers     []notification.ProviderState `json:"providers"`         // that have rested, or that an operator has paused or chosen
+	Senders       []notification.SenderState   `json:"senders,omitempty"` // paused, or above a quarter of a limit
 }
 
 // FollowUps is the lag of the follow-ups of deliveries.
@@ -40,6 +42,10 @@ func (e Explainer) Backlog(ctx context.Context, since time.Duration) (b Backlog,
 	if b.Providers, err = limit.On(e.DB).ProviderStates(ctx); err != nil {
 		return Backlog{}, err
 	}
+	if b.Senders, err = limit.On(e.DB).SenderStates(ctx); err != nil {
+		return Backlog{}, err
+	}
+	b.Senders = slices.DeleteFunc(b.Senders, func(s notification.SenderState) bool { return s.Level() == notification.SenderFine })
 	if b.Deliveries, err = e.reader().DeliveryCounts(ctx, since); err != nil {
 		return Backlog{}, err
 	}

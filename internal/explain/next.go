@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"herald/activities"
 	"herald/internal/notification"
 	"herald/internal/report"
 )
@@ -145,6 +146,10 @@ func (m moment) dropped() string {
 func (m moment) remedy() string {
 	return notification.DroppedRemedy(m.delivery.LastError, m.delivery.Channel)
 }
+
+// senderPaused reports whether the next attempt waits because the optional messages of the sender are
+// paused.
+func (m moment) senderPaused() bool { return m.send.FailureType == activities.SenderPaused }
 
 // suppressed reports whether the recipient's address is suppressed now.
 func (m moment) suppressed() bool {

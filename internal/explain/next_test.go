@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/activities"
 	"herald/internal/notification"
 	"herald/internal/report"
 	"herald/internal/roomtest"
@@ -108,7 +109,17 @@ func nextCases() []nextCase {
 		return d
 	}
 
+	pausedSender := func(activity string) PendingActivity {
+		return PendingActivity{Activity: activity, State: "SCHEDULED", Attempt: 2, NextAttempt: &later, FailureType: activities.SenderPaused,
+			LastFailure: "optional messages from news@example.com are paused since 2026-11-21 09:00:00.000Z: " +
+				"12 complaints of 3000 recipients in seven days at sendgrid, see `starter channel list`"}
+	}
+	pausedBatch := batch(1)
+	pausedBatch.Batch.Pending = []PendingActivity{pausedSender("SendBatch")}
+
 	return []nextCase{
+		{name: "its sender is paused, in a batch", delivery: inBatch(), workflow: pausedBatch},
+		{name: "its sender is paused, in a digest", delivery: item, workflow: digest(sendIs(pausedSender("SendDigest")))},
 		{name: "sent", delivery: status(notification.Sent), workflow: inState("COMPLETED")},
 		{name: "arrived", delivery: status(notification.Delivered), workflow: inState(Unreachable)},
 		{name: "sent, and its provider still tries", delivery: deferred, workflow: inState("COMPLETED")},

@@ -112,6 +112,7 @@ var nextAttempt = []state{
 	{sending: Started, says: "$attempt is under way, since $started"},
 	{sending: Paused, says: "$attempt is paused: resume the activity in the Temporal Web UI"},
 	{when: func(m moment) bool { return m.send.NextAttempt == nil }, says: "$attempt is due: a worker takes it in a moment"},
+	{when: moment.senderPaused, says: "it waits: $failure. $hasten"},
 	{when: func(m moment) bool { return m.rejected },
 		says: "the provider rejects our account: it is tried once a minute, next at $due, and fails a day after the first time. " +
 			"Correct the workers' credentials for $channel"},
@@ -123,6 +124,8 @@ var nextAttempt = []state{
 var nextInBatch = []state{
 	{when: func(m moment) bool { return m.sender.Workers == 0 && !m.sender.UnderWay() }, // a worker without free slots does not poll
 		says: "nothing, until a worker serves $channel: $absent. Start one"},
+	{when: func(m moment) bool { return len(m.delivery.Log) == 0 && m.senderPaused() },
+		says: "it waits in the batch $batch: $failure. Until then, $cancel can stop it"},
 	{when: func(m moment) bool { return len(m.delivery.Log) == 0 },
 		says: "the running batch $batch sends it; until then, $cancel can stop it"},
 	{when: func(m moment) bool { return m.last.EndedAt == nil },

@@ -52,11 +52,30 @@ func (c *Circuits) pausedSender(senders []string) *notification.SenderState {
 	return nil
 }
 
-// Senders returns the states of all senders, as this process read them last.
-func (c *Circuits) Senders() []notification.SenderState {
+// Senders returns, by provider, the states of the senders that this process uses. The zero state: nothing was
+// counted yet.
+func (f *Failover) Senders() map[string]notification.SenderState {
+	states := map[string]notification.SenderState{}
+	for _, p := range f.providers {
+		if from := p.from(); from != "" {
+			states[p.Name] = f.circuits.senderState(p.Name, from)
+		}
+	}
+	return states
+}
+
+func (c *Circuits) senderState(provider, sender string) (found notification.SenderState) {
+	if c == nil {
+		return found
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.senders)
+	for _, state := range c.senders {
+		if state.Provider == provider && state.Sender == sender {
+			return state
+		}
+	}
+	return found
 }
 
 // setSenders stores the states of all senders, and logs which were paused and resumed. The caller holds

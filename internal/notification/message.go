@@ -27,7 +27,7 @@ type Message struct {
 	PushKind       PushKind // PUSH only; empty: [PushNotification]
 	Category       string   // of the event type; empty: it has none
 	Optional       bool     // the recipient may switch such notifications off
-	Ordered        bool     // an operator ordered the delivery
+	Ordered        bool     // an operator ordered the delivery, or wants it to be sent now
 	Priority       Priority // of the delivery; empty: [Normal]
 	CollapseKey    string   // of the event; empty: none
 	CreatedAt      time.Time

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ type ProviderView struct {
 	Channel notification.Channel `json:"channel"`
 	On      bool                 `json:"on"` // its settings are set here
 	notification.ProviderState
+	Senders []notification.SenderState `json:"senders,omitempty"` // whose receipts were counted
 }
 
 // ReadProviders returns the providers of all channels. Each channel asks its providers in this order.
@@ -26,12 +28,21 @@ func ReadProviders(ctx context.Context, db *db.DB, wired wiring.Wiring) ([]Provi
 	if err != nil {
 		return nil, err
 	}
+	senders, err := limit.On(db).SenderStates(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var views []ProviderView
 	for _, name := range notification.Channels() {
 		for _, p := range wired[name].All {
-			view := ProviderView{name, p.On(), notification.ProviderState{Provider: p.Name}}
+			view := ProviderView{Channel: name, On: p.On(), ProviderState: notification.ProviderState{Provider: p.Name}}
 			if i := slices.IndexFunc(states, func(s notification.ProviderState) bool { return s.Provider == p.Name }); i >= 0 {
 				view.ProviderState = states[i]
+			}
+			for _, s := range senders {
+				if s.Channel == name && s.Provider == p.Name {
+					view.Senders = append(view.Senders, s)
+				}
 			}
 			views = append(views, view)
 		}
@@ -70,4 +81,25 @@ func siblings(provider string) ([]string, error) {
 	}
 	return nil,
 		advice.With(fmt.Errorf("no provider %q has deliveries that can wait", provider), "name one of these: "+strings.Join(known, ", "))
+}
+
+// ResumeSender lets the optional messages of a paused sender go again, at a provider.
+func (o *Operator) ResumeSender(ctx context.Context, provider, sender string) error {
+	if o.Order.Reason == "" {
+		return advice.With(errors.New("a sender is not resumed without a reason"), "say with --reason what has changed")
+	}
+	states, err := limit.On(o.DB).SenderStates(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(states, func(s notification.SenderState) bool {
+		return s.Provider == provider && s.Sender == sender && s.PausedAt != nil
+	}) {
+		return advice.With(fmt.Errorf("no sender %q is paused at provider %q", sender, provider), "see `starter channel list`")
+	}
+	if err := o.Record(ctx, o.Order.Flags, provider); err != nil {
+		return err
+	}
+	_, err = limit.On(o.DB).ResumeSender(ctx, provider, sender, o.Order.Actor, o.Order.Reason)
+	return err
 }
