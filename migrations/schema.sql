@@ -1521,3 +1521,17 @@ BEGIN
     RETURN NULL;
 END
 $function$;
+
+CREATE OR REPLACE FUNCTION write_operator_lifecycle()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+    INSERT INTO lifecycle_event (event_type, payload)
+    VALUES ('operator.acted', json_build_object('type', 'operator.acted', 'timestamp', now(), 'data', json_build_object(
+               'id', NEW.id, 'at', NEW.at, 'actor', NEW.actor, 'command', NEW.command, 'target', NEW.target)));
+    RETURN NULL;
+END
+$function$;

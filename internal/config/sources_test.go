@@ -105,7 +105,7 @@ func TestLifecycleAsSource(t *testing.T) {
 
 	want := relay.Source{
 		Name: "lifecycle", DatabaseURL: "postgres://herald@localhost/herald", Table: "lifecycle_event",
-		Aggregate:    &relay.Aggregate{IDPath: "data.delivery_id,data.event_id"},
+		Aggregate:    &relay.Aggregate{IDPath: "data.delivery_id,data.event_id,data.target"},
 		PollInterval: time.Second, BatchSize: 500, Pollers: 1, Retries: 5, RetryInterval: 100 * time.Millisecond, Retention: 24 * time.Hour,
 	}
 	topic, webhook := want, want

@@ -3,7 +3,7 @@ package relay
 // LifecycleSource is the name of the source for status changes of Herald's deliveries.
 const LifecycleSource = "lifecycle"
 
-// LifecycleKey orders the changes of one delivery.
+// LifecycleKey orders the changes of one delivery, and what operators do to it.
 const LifecycleKey = "{{.aggregate_id}}"
 
 // webhookRoute is the route of rows that go to a webhook. Its topic is only a name.
@@ -13,7 +13,7 @@ var webhookRoute = KafkaRoute{Topic: "webhook", Key: LifecycleKey}
 func Lifecycle(databaseURL string) Source {
 	return Source{
 		Name: LifecycleSource, DatabaseURL: databaseURL, Table: "lifecycle_event",
-		Aggregate: &Aggregate{IDPath: "data.delivery_id,data.event_id"},
+		Aggregate: &Aggregate{IDPath: "data.delivery_id,data.event_id,data.target"},
 	}
 }
 

@@ -1,6 +1,6 @@
 package dialects
 
-// lifecycle is the outbox for status changes of Herald's deliveries. Migrations create the table and the
+// lifecycle is the outbox for status changes of Herald's deliveries, and for what operators do. Migrations create the table and the
 // functions. Nothing writes to the table before its triggers exist, and nothing reads it by correlation id.
 var lifecycle = forLifecycle(walletHub,
 	neededTrigger{"notification", "INSERT OR UPDATE OF status, read_at, delivery_id", "", "write_delivery_lifecycle"},
@@ -8,6 +8,7 @@ var lifecycle = forLifecycle(walletHub,
 		"notification_decision", "INSERT OR UPDATE OF channels", `NEW.channels @? '$.* ? (@ == "SUPPRESSED")'`, "write_decision_lifecycle",
 	},
 	neededTrigger{"processed_event", "INSERT OR UPDATE OF status", "NEW.status <> 'PROCESSING'", "write_event_lifecycle"},
+	neededTrigger{"operator_action", "INSERT", "", "write_operator_lifecycle"},
 )
 
 // lifecycleTrigger is the name of the trigger on each table.

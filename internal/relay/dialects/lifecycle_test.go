@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/notification"
 	"herald/internal/relay"
 )
 
@@ -46,7 +47,7 @@ func TestLifecycle(t *testing.T) {
 	require.Empty(t, s.written(t))
 	table := s.table(t)
 	found := missing(t, table)
-	require.Len(t, found, 4)
+	require.Len(t, found, 5)
 	require.Equal(t, "there is no index on sent, id", found[0].What)
 	require.Equal(t, "there is no trigger on notification", found[1].What)
 	require.Contains(t, found[1].Remedy, "starter source migrate lifecycle")
@@ -108,4 +109,25 @@ func TestLifecycleForARoleWithoutRights(t *testing.T) {
 	require.ErrorContains(t, err, "permission denied for function")
 	s.exec(t, "RESET ROLE; DROP TABLE pg_temp.lifecycle_event")
 	require.Equal(t, "delivery.planned d1 1", s.written(t))
+}
+
+// What an operator does is written with its audit row, without the detail: it has the operator's words.
+func TestLifecycleOfOperators(t *testing.T) {
+	t.Parallel()
+
+	const act = "INSERT INTO operator_action (actor, command, target, detail) VALUES ('ann@desk', 'delivery cancel', 'd1', '--reason secret')"
+	s := newLifecycle(t)
+	s.exec(t, act)
+	s.migrated(t)
+	require.Equal(t, "0", s.text(t, "SELECT count(*)::text FROM lifecycle_event"))
+	s.exec(t, "BEGIN; "+act+"; ROLLBACK")
+	require.Equal(t, "0", s.text(t, "SELECT count(*)::text FROM lifecycle_event"))
+	s.exec(t, act)
+	require.Equal(t, "operator.acted operator.acted ann@desk delivery cancel d1 t, id at actor command target", s.text(t, `
+		SELECT concat_ws(' ', l.event_type, l.payload ->> 'type', data.actor, data.command, data.target, data.at = a.at) || ', ' ||
+		       (SELECT string_agg(k, ' ') FROM json_object_keys(l.payload -> 'data') AS k)
+		FROM   lifecycle_event l
+		CROSS JOIN LATERAL json_to_record(l.payload -> 'data') AS data (id bigint, at timestamptz, actor text, command text, target text)
+		JOIN   operator_action a ON a.id = data.id`))
+	require.Equal(t, "d1", notification.IDAt([]byte(s.text(t, "SELECT payload::text FROM lifecycle_event")), relay.Lifecycle("").Aggregate.IDPath))
 }
