@@ -83,7 +83,8 @@ func (r *registry) StartDeliveryAgain(_ context.Context, delivery notification.S
 
 func sweeping(s *db.DB, temporal *registry) *activities.Activities {
 	return &activities.Activities{
-		Sweeps: event.On(s), Expired: purge.On(s), Reputation: limit.On(s), Sweeper: temporal, Deliveries: attempt.On(s), Cancels: event.On(s), Lanes: attempt.On(s),
+		Sweeps: event.On(s), Expired: purge.On(s), Reputation: limit.On(s), Sweeper: temporal,
+		Deliveries: attempt.On(s), Cancels: event.On(s), Lanes: attempt.On(s),
 		Policies: map[notification.Channel]activities.DeliveryPolicy{notification.Email: {TaskQueue: "herald-email",
 			AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}}},
 	}

@@ -45,7 +45,8 @@ channel resume'. A message that another provider may already hold stays with tha
 
 // resumeCommand returns the command that ends an order, or the pause of a sender.
 func resumeCommand(a *app) *cobra.Command {
-	cmd := overrideCommand(a, "resume", "", "follows the settings and its failures again", "Undo 'pause' and 'use', and end the provider's rest",
+	cmd := overrideCommand(a, "resume", "", "follows the settings and its failures again",
+		"Undo 'pause' and 'use', and end the provider's rest",
 		`Undo 'pause' and 'use', and end the provider's rest. Herald asks the providers in the
 order of the settings again.
 

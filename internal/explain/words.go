@@ -25,7 +25,8 @@ func (m moment) words() map[string]string {
 
 		"status": m.sender.Status, "details": m.sender.Details, "ahead": m.why.Ahead, "digest": m.workflow.DigestID, "batch": m.workflow.BatchID,
 		"absent": m.sender.ServedBy.Absent(m.sender.TaskQueue, m.now), "attempt": m.attempt(),
-		"started": clock(m.send.StartedAt), "due": clock(m.send.NextAttempt), "failure": m.send.LastFailure, "counting": notification.InstantText(m.outage.Add(m.sender.Outage)),
+		"started": clock(m.send.StartedAt), "due": clock(m.send.NextAttempt), "failure": m.send.LastFailure,
+		"counting": notification.InstantText(m.outage.Add(m.sender.Outage)),
 	}
 	if m.delivery.ReadAt != nil {
 		words["read"] = ", and was read at " + clock(m.delivery.ReadAt)

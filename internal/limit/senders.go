@@ -9,7 +9,7 @@ import (
 	"herald/internal/notification"
 )
 
-// named is a [Sender] whose messages show whom they are from.
+// named is a [Sender] whose messages show an address or a number of ours.
 type named interface{ From() string }
 
 // from returns the sender that the provider's messages show; "": they show none.
@@ -97,7 +97,7 @@ func (c *Circuits) setSenders(states []notification.SenderState) {
 	c.senders = states
 }
 
-// SenderStates reads the states of all senders: first those that are paused.
+// SenderStates reads the states of all senders, first the paused senders.
 func (s Store) SenderStates(ctx context.Context) ([]notification.SenderState, error) {
 	const query = `
 		SELECT channel, provider, sender, recipients, complaints, bounces, blocks, counted_at, paused_at, resumed_at,

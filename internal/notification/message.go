@@ -68,7 +68,7 @@ const (
 // returns an error.
 type Answer struct {
 	Provider    string   // that has the message, or may have it; empty: none
-	Sender      string   // whom Provider shows as the sender, such as EMAIL_FROM; empty: the channel has none
+	Sender      string   // our address or number at Provider, such as EMAIL_FROM; empty: none
 	Failover    bool     // an earlier provider did not take it
 	MayRepeat   bool     // an earlier provider may have sent it
 	ProviderID  string   // the provider's message id; may be empty

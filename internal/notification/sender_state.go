@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Harm is what a receipt says against the sender of a message. Providers judge senders by it.
+// Harm is the kind of damage that a receipt reports to the reputation of a sender.
 type Harm string
 
 // The values of delivery_receipt.harm; empty: none.
