@@ -23,8 +23,8 @@ COMMENT ON COLUMN entity_follow.entity_id IS 'Your id of the entity, compared as
 COMMENT ON COLUMN entity_follow.level IS 'ALL: everything that followers hear. IMPORTANT: only what is mandatory, or has the priority HIGH.';
 COMMENT ON COLUMN entity_follow.created_at IS 'When the person began to follow.';
 
--- For pages of followers. The entity is one expression, so that a look-up of one follower always takes the primary key.
-CREATE INDEX entity_follow_in_order ON entity_follow ((entity_type || '/' || entity_id), (CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint ELSE '9223372036854775807'::bigint END), user_id, user_type);
+-- For pages of followers. The entity is two expressions, so that a look-up of one follower always takes the primary key.
+CREATE INDEX entity_follow_in_order ON entity_follow ((entity_type || ''), (entity_id || ''), (CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint ELSE '9223372036854775807'::bigint END), user_id, user_type);
 
 CREATE TABLE entity_mute (
     user_type   text,

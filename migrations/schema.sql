@@ -146,7 +146,7 @@ CREATE TABLE entity_follow (
     CONSTRAINT entity_follow_level CHECK ((level = ANY (ARRAY['ALL'::text, 'IMPORTANT'::text]))),
     CONSTRAINT entity_follow_user_id CHECK ((((octet_length(user_id) >= 1) AND (octet_length(user_id) <= 64)) AND (user_id !~ '[[:cntrl:]]'::text)))
 );
-CREATE INDEX entity_follow_in_order ON entity_follow USING btree (entity_type, entity_id, (
+CREATE INDEX entity_follow_in_order ON entity_follow USING btree (((entity_type || ''::text)), ((entity_id || ''::text)), (
 CASE
     WHEN (user_id ~ '^[0-9]{1,18}$'::text) THEN (user_id)::bigint
     ELSE '9223372036854775807'::bigint

@@ -229,9 +229,8 @@ var pageOfRecipients = `
 		CROSS JOIN LATERAL (
 		    SELECT 1 AS rank, ` + number + ` AS number, x.user_id, x.user_type, '` + notification.Follower + `' AS role
 		    FROM   entity_follow x
-		    WHERE  x.entity_type || '/' || x.entity_id = t.entity_type || '/' || t.entity_id -- for the index
-		    AND    x.entity_type = t.entity_type
-		    AND    x.entity_id = t.entity_id
+		    WHERE  x.entity_type || '' = t.entity_type -- as in entity_follow_in_order
+		    AND    x.entity_id || '' = t.entity_id
 		    AND    t.user_type IN ('', x.user_type)
 		    AND    (` + number + `, x.user_id) >= ($7, $8) -- for the index (the next line is for the order)
 		    AND    (1, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
