@@ -106,7 +106,7 @@ func (w Why) entity(s sentences) string {
 	if !known {
 		word = words(w.Entity.Type)
 	}
-	return word + " " + w.Entity.ID
+	return strings.TrimSpace(word + " " + w.Entity.ID)
 }
 
 // words writes a name of the database for people: HEAD_CHEF as head chef.

@@ -36,7 +36,7 @@ func TestLayout(t *testing.T) {
 		"a text message": {notification.Template{Channel: "SMS", Body: "{{.payload.name}}", LayoutBody: "{{block}} Bye, {{.recipient.name}}"},
 			notification.SMS, "<b> Bye, Élodie"},
 		"Slack": {notification.Template{Channel: "SLACK", Body: "{{.payload.name}} <https://x|y>", LayoutBody: "*{{.reason}}* {{block}}"},
-			notification.Slack, "*RESTAURANT* &lt;b&gt; <https://x|y>"},
+			notification.Slack, "*fai parte di: ristorante* &lt;b&gt; <https://x|y>"},
 		"links": {notification.Template{Channel: "EMAIL", Body: "x", LayoutBody: "{{block}}" + links, Category: "offers", Optional: true},
 			notification.Email, `x<a href="https://h/unsubscribe?token=EMAIL.10.offers">off</a><a href="https://h/#preferences">choose</a>`},
 		"mandatory": {notification.Template{Channel: "EMAIL", Body: "x", LayoutBody: "{{block}}" + links},
