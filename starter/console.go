@@ -32,7 +32,11 @@ deliveries, failures and providers. Each change has a plan, a reason and a row i
 
 On a loopback address, everybody who reaches it acts as you. On any other address, a proxy has to
 sign people in: CONSOLE_USER_HEADER is the header with their name, and CONSOLE_ORIGIN is the
-address that browsers see. Then only the proxy may reach the console.`,
+address that browsers see. Then only the proxy may reach the console.
+
+Everybody may do everything, unless CONSOLE_GROUPS_HEADER is set: the header in which the proxy names
+the groups of the person, with commas. Then CONSOLE_ROLES names the groups of each role:
+viewer=support,operator=oncall+sre,approver=managers,editor=marketing. * stands for everybody.`,
 		Example: "  starter console\n  starter console --addr 127.0.0.1:9000",
 	}
 	cmd.Flags().StringVar(&addr, "addr", addr, "the `ADDRESS` to listen on")
@@ -45,8 +49,12 @@ func serveConsole(ctx context.Context, a *app, addr string) error {
 	if err != nil {
 		return err
 	}
+	roles, err := console.ParseRoles(a.environment["CONSOLE_ROLES"])
+	if err != nil {
+		return misset(err)
+	}
 	access := console.Access{
-		Actor: actor, UserHeader: a.environment["CONSOLE_USER_HEADER"],
+		Actor: actor, UserHeader: a.environment["CONSOLE_USER_HEADER"], GroupsHeader: a.environment["CONSOLE_GROUPS_HEADER"], Roles: roles,
 		Origin: a.environment["CONSOLE_ORIGIN"], WebUI: a.environment["CONSOLE_WEB_UI_ORIGIN"],
 	}
 	if err := access.Check(addr); err != nil {

@@ -25,7 +25,10 @@ func TestSettingsOfTheReference(t *testing.T) {
 	t.Parallel()
 
 	wired := wiring.New()
-	want := map[string]string{"HERALD_ACTOR": "user@host", "CONSOLE_USER_HEADER": "", "CONSOLE_ORIGIN": "", "CONSOLE_WEB_UI_ORIGIN": ""}
+	want := map[string]string{
+		"HERALD_ACTOR": "user@host", "CONSOLE_USER_HEADER": "", "CONSOLE_GROUPS_HEADER": "", "CONSOLE_ROLES": "", "CONSOLE_ORIGIN": "",
+		"CONSOLE_WEB_UI_ORIGIN": "",
+	}
 	structs := []any{
 		&config.Config{}, &config.Histories{}, &kafka.Settings{}, &endpoint.Settings{}, &tracing.Settings{}, &config.Gateway{},
 		&signin.Settings{},

@@ -120,6 +120,12 @@ type Approval struct {
 	Reason     string         `json:"reason"`
 	AnsweredAt *time.Time     `json:"answered_at"`
 	Emitter    string         `json:"emitter"` // the HERALD_ACTOR of `starter emit`; empty: unknown
+	ActorID    string         `json:"-"`       // event_outbox.actor_id; empty: unknown
+}
+
+// IsOf reports whether somebody caused the event, so that they cannot approve it.
+func (a Approval) IsOf(name string) bool {
+	return name != "" && (name == a.Emitter || name == a.ActorID)
 }
 
 const (

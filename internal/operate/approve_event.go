@@ -14,7 +14,7 @@ import (
 // answerWait is the time that an order waits until the workflow has stored an answer.
 const answerWait = 30 * time.Second
 
-// ApproveEvent approves events that wait for approval. The emitter of an event cannot approve it.
+// ApproveEvent approves events that wait for approval. Who caused an event cannot approve it.
 func ApproveEvent() Verb {
 	return answering("approve", answer{notification.Approved, WouldBeApproved, Approved})
 }
@@ -45,7 +45,7 @@ func (c eventChange) planAnswer(ctx context.Context, a answer) (plan, error) {
 		return refusal(c.answered(*approval)), nil
 	case c.state.Processed != notification.Processing:
 		return refusal(c.is(ApprovalEnded)), nil
-	case a.ApprovalAnswer == notification.Approved && approval.Emitter == c.Order.Actor:
+	case a.ApprovalAnswer == notification.Approved && approval.IsOf(c.Order.Actor):
 		return refusal(c.is(IsOwnEvent)), nil
 	}
 	status, err := c.workflowStatus(ctx, c.id)

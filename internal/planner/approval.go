@@ -31,7 +31,7 @@ func (s Store) AskApproval(ctx context.Context, eventID string) (time.Time, erro
 	return at.UTC(), err
 }
 
-// AnswerApproval stores an answer, unless the event was answered before, or its emitter approves it.
+// AnswerApproval stores an answer, unless the event was answered before, or who caused it approves it.
 // It returns the stored row.
 func (s Store) AnswerApproval(ctx context.Context, eventID string, answer notification.Approval) (notification.Approval, error) {
 	const query = `
@@ -41,6 +41,7 @@ func (s Store) AnswerApproval(ctx context.Context, eventID string, answer notifi
 			WHERE  a.event_id = $1
 			AND    a.answer IS NULL
 			AND    NOT ($2 = 'APPROVED' AND EXISTS (SELECT FROM operator_action o WHERE o.target = $1 AND o.command = 'emit' AND o.actor = $3))
+			AND    NOT ($2 = 'APPROVED' AND EXISTS (SELECT FROM event_outbox e WHERE e.event_id = $1 AND e.actor_id = $3))
 			RETURNING a.event_id
 		)
 		UPDATE processed_event p
@@ -78,7 +79,8 @@ func (s Store) readApproval(ctx context.Context, eventID string) (notification.A
 		           WHERE  o.target = a.event_id
 		           AND    o.command = 'emit'
 		           ORDER BY o.id
-		           LIMIT  1), '') AS emitter
+		           LIMIT  1), '') AS emitter,
+		       coalesce((SELECT e.actor_id FROM event_outbox e WHERE e.event_id = a.event_id), '') AS actor_id
 		FROM   event_approval a
 		WHERE  a.event_id = $1`
 

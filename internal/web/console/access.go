@@ -12,13 +12,15 @@ import (
 	"unicode"
 )
 
-// Access decides who may use the console. On a loopback address, everybody who reaches it acts as Actor.
-// Elsewhere a proxy signs people in.
+// Access decides who may use the console, and for what. On a loopback address, everybody who reaches it
+// acts as Actor. Elsewhere a proxy signs people in.
 type Access struct {
-	Actor      string // the name in the audit, without UserHeader
-	UserHeader string // CONSOLE_USER_HEADER: the header in which the proxy names the person
-	Origin     string // CONSOLE_ORIGIN: the address that browsers see, such as https://herald.example
-	WebUI      string // CONSOLE_WEB_UI_ORIGIN: Temporal's Web UI, whose pages may decrypt payloads; empty: none may
+	Actor        string // the name in the audit, without UserHeader
+	UserHeader   string // CONSOLE_USER_HEADER: the header in which the proxy names the person
+	GroupsHeader string // CONSOLE_GROUPS_HEADER: the header with the person's groups, with commas; empty: everybody has every role
+	Roles        Roles  // CONSOLE_ROLES: the groups of each role
+	Origin       string // CONSOLE_ORIGIN: the address that browsers see, such as https://herald.example
+	WebUI        string // CONSOLE_WEB_UI_ORIGIN: Temporal's Web UI, whose pages may decrypt payloads; empty: none may
 }
 
 const maxActor = 100 // bytes, as for HERALD_ACTOR
@@ -36,6 +38,12 @@ func (a Access) Check(addr string) error {
 		return errors.New("CONSOLE_WEB_UI_ORIGIN must be a scheme and a host, such as https://temporal.example")
 	case (a.UserHeader == "") != (a.Origin == ""):
 		return errors.New("CONSOLE_USER_HEADER and CONSOLE_ORIGIN need each other: set both")
+	case a.GroupsHeader != "" && a.UserHeader == "":
+		return errors.New("CONSOLE_GROUPS_HEADER needs CONSOLE_USER_HEADER: set it to the header in which your proxy names the person")
+	case a.GroupsHeader != "" && a.Roles == nil:
+		return errors.New("CONSOLE_GROUPS_HEADER needs CONSOLE_ROLES: name the groups of each role, such as viewer=*,operator=oncall+sre")
+	case a.GroupsHeader == "" && a.Roles != nil:
+		return errors.New("CONSOLE_ROLES needs CONSOLE_GROUPS_HEADER: set it to the header in which your proxy names the person's groups")
 	case a.UserHeader == "" && !isLoopback(host):
 		return fmt.Errorf("%s is not a loopback address, so anybody could use the console: set CONSOLE_USER_HEADER to the header in which your "+
 			"proxy names the signed-in person, and CONSOLE_ORIGIN to the console's public address",
@@ -54,31 +62,48 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// actor returns the name of the person who sent a request. On a loopback address, a request for
-// another host is refused: a page of another site may have pointed its name to our address.
-func (a Access) actor(r *http.Request) (string, error) {
+// person returns who sent a request. On a loopback address, a request for another host is refused: a
+// page of another site may have pointed its name to our address.
+func (a Access) person(r *http.Request) (person, error) {
 	if a.UserHeader == "" {
 		host := r.Host
 		if name, _, err := net.SplitHostPort(r.Host); err == nil {
 			host = name
 		}
 		if !isLoopback(strings.Trim(host, "[]")) {
-			return "", &refusal{http.StatusForbidden, "Open the console by its loopback address."}
+			return person{}, &refusal{http.StatusForbidden, "Open the console by its loopback address."}
 		}
-		return a.Actor, nil
+		return person{Name: a.Actor, Roles: allRoles}, nil
 	}
-	name := r.Header.Get(a.UserHeader)
-	if name == "" || len(name) > maxActor || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return "", &refusal{http.StatusForbidden, "The proxy did not say who you are."}
+	name, ok := single(r.Header, a.UserHeader)
+	if !ok || name == "" || len(name) > maxActor || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return person{}, &refusal{http.StatusForbidden, "The proxy did not say who you are."}
 	}
-	return name, nil
+	if a.GroupsHeader == "" {
+		return person{Name: name, Roles: allRoles}, nil
+	}
+	list, ok := single(r.Header, a.GroupsHeader)
+	if !ok {
+		return person{}, &refusal{http.StatusForbidden, "The proxy named your groups twice."}
+	}
+	groups := groupsOf(list)
+	return person{name, groups, a.Roles.of(groups), a.Roles}, nil
 }
 
-type actorKey struct{}
+// single returns the value of a header; empty: the request lacks it. ok is false if the request has the header
+// more than once: one of them may be the sender's own.
+func single(header http.Header, name string) (value string, ok bool) {
+	return header.Get(name), len(header.Values(name)) <= 1
+}
 
-func actorOf(ctx context.Context) string {
-	name, _ := ctx.Value(actorKey{}).(string)
-	return name
+// groupsOf reads the header with a person's groups.
+func groupsOf(list string) (groups []string) {
+	for group := range strings.SplitSeq(list, ",") {
+		if group = strings.TrimSpace(group); group != "" {
+			groups = append(groups, group)
+		}
+	}
+	return groups
 }
 
 // policy lets a page load styles only from the console. No script runs, and no page may frame it.
@@ -102,11 +127,12 @@ func (c *Console) guarded(next http.Handler, origin string, maxBody int64) http.
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Cross-Origin-Opener-Policy", "same-origin")
-		actor, err := c.Access.actor(r)
+		who, err := c.Access.person(r)
 		if err != nil {
 			c.refuse(w, r, err)
 			return
 		}
+		r = r.WithContext(context.WithValue(r.Context(), personKey{}, who))
 		select {
 		case c.slots <- struct{}{}:
 			defer func() { <-c.slots }()
@@ -116,6 +142,6 @@ func (c *Console) guarded(next http.Handler, origin string, maxBody int64) http.
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		inner.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), actorKey{}, actor)))
+		inner.ServeHTTP(w, r)
 	})
 }

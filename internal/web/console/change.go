@@ -98,6 +98,12 @@ type changing struct {
 // once. If the plan differs from the plan that the person saw, it shows the new plan instead.
 func (c *Console) change(ctx context.Context, r *http.Request) (page, error) {
 	a := changeRequest{r.PostForm.Get("change"), r.PostForm.Get("id"), r.PostForm.Get("again") != "", r.PostForm.Get("until")}
+	if allowing[a.Name] == nil {
+		return page{}, &refusal{http.StatusBadRequest, "There is no such change."}
+	}
+	if err := personOf(ctx).refusal(a.Name); err != nil {
+		return page{}, err
+	}
 	verb, err := a.verb(c.now())
 	if err != nil {
 		return page{}, err

@@ -9,7 +9,14 @@ const maxPayloads = 6 << 20
 // codec serves /codec/decode and /codec/encode for Temporal's Web UI and CLI, to the people who may
 // use the console. Only pages of the Web UI's origin may call it and read its answers.
 func (c *Console) codec() http.Handler {
-	guarded := c.guarded(c.Codec, c.Access.WebUI, maxPayloads)
+	allowed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := personOf(r.Context()).refusal("/codec/"); err != nil {
+			c.refuse(w, r, err)
+			return
+		}
+		c.Codec.ServeHTTP(w, r)
+	})
+	guarded := c.guarded(allowed, c.Access.WebUI, maxPayloads)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Add("Vary", "Origin")

@@ -68,7 +68,18 @@ func (c *Console) lists() list.Reader {
 func (c *Console) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /style.css", serveStyle)
-	pages := map[string]func(context.Context, *http.Request) (page, error){
+	for pattern, serve := range c.pages() {
+		mux.Handle(pattern, c.handler(pattern, serve))
+	}
+	root := http.NewServeMux()
+	root.Handle("/", c.guarded(mux, c.Access.Origin, maxForm))
+	root.Handle("/codec/", c.codec())
+	return root
+}
+
+// pages returns the pages by their patterns. The table allowing has the roles of each.
+func (c *Console) pages() map[string]func(context.Context, *http.Request) (page, error) {
+	return map[string]func(context.Context, *http.Request) (page, error){
 		"GET /{$}":        c.overview,
 		"GET /events":     c.events,
 		"GET /event":      c.event,
@@ -88,13 +99,6 @@ func (c *Console) Handler() http.Handler {
 		"POST /change":    c.change,
 		"/":               notFound,
 	}
-	for pattern, serve := range pages {
-		mux.Handle(pattern, c.handler(pattern, serve))
-	}
-	root := http.NewServeMux()
-	root.Handle("/", c.guarded(mux, c.Access.Origin, maxForm))
-	root.Handle("/codec/", c.codec())
-	return root
 }
 
 func notFound(context.Context, *http.Request) (page, error) {

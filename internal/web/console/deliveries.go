@@ -45,6 +45,7 @@ func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error)
 // deliveryPage is the data of a delivery's page.
 type deliveryPage struct {
 	explain.Why
+	Offers  offers
 	Actions []list.Action
 }
 
@@ -55,8 +56,9 @@ func (c *Console) delivery(ctx context.Context, r *http.Request) (page, error) {
 		return page{}, err
 	}
 	actions, err := c.lists().Actions(ctx, list.ActionFilter{Target: why.Delivery.DeliveryID}, list.Place{Limit: pageSize})
+	data := deliveryPage{why, offersOfDelivery(personOf(ctx), why.Delivery.DeliveryID, why.Delivery.Status), actions.Rows}
 	running := why.Delivery.Status == notification.Pending && why.Workflow.UnderWay()
-	return page{name: "delivery", title: why.Delivery.DeliveryID, data: deliveryPage{why, actions.Rows}, running: running}, err
+	return page{name: "delivery", title: why.Delivery.DeliveryID, data: data, running: running}, err
 }
 
 // why explains a decision that planned no delivery. If there is a delivery, its page explains it.

@@ -48,8 +48,8 @@ func (c *Console) events(ctx context.Context, r *http.Request) (page, error) {
 // eventPage is the data of an event's page.
 type eventPage struct {
 	explain.EventView
-	CanRetry bool
-	Running  bool
+	Offers     offers
+	Simulation bool // the person may see who would get it
 }
 
 func (c *Console) event(ctx context.Context, r *http.Request) (page, error) {
@@ -58,7 +58,10 @@ func (c *Console) event(ctx context.Context, r *http.Request) (page, error) {
 		return page{}, err
 	}
 	running := view.Workflow.Status == explain.Running
-	data := eventPage{EventView: view, Running: running || view.Processed == nil, CanRetry: !running}
+	who := personOf(ctx)
+	data := eventPage{
+		EventView: view, Offers: offersOfEvent(who, view), Simulation: view.AwaitsApproval() && who.may("GET /simulation"),
+	}
 	return page{name: "event", title: view.EventID, data: data, running: running && !view.AwaitsApproval()}, nil
 }
 

@@ -1,6 +1,16 @@
 package console
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Actions returns the actions that some role allows.
+func Actions() []string { return slices.Sorted(maps.Keys(allowing)) }
+
+// Patterns returns the patterns of the pages.
+func (c *Console) Patterns() []string { return slices.Sorted(maps.Keys(c.pages())) }
 
 // SetClock sets the time of the console.
 func (c *Console) SetClock(now func() time.Time) { c.now = now }

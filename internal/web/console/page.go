@@ -44,7 +44,7 @@ func (r *refusal) Error() string { return r.text }
 // view holds a page's data and what the layout adds.
 type view struct {
 	Title   string
-	Actor   string
+	Person  person
 	Running bool
 	Data    any
 }
@@ -126,6 +126,10 @@ func (c *Console) handler(pattern string, serve func(context.Context, *http.Requ
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), limit)
 		defer cancel()
+		if err := personOf(ctx).refusal(pattern); err != nil {
+			c.refuse(w, r, err)
+			return
+		}
 		if err := r.ParseForm(); err != nil {
 			c.refuse(w, r, &refusal{http.StatusBadRequest, "The form or the address cannot be read."})
 			return
@@ -144,7 +148,7 @@ func (c *Console) handler(pattern string, serve func(context.Context, *http.Requ
 
 func (c *Console) show(w http.ResponseWriter, r *http.Request, status int, p page) {
 	var text bytes.Buffer
-	if err := templates[p.name].Execute(&text, view{p.title, actorOf(r.Context()), p.running, p.data}); err != nil {
+	if err := templates[p.name].Execute(&text, view{p.title, personOf(r.Context()), p.running, p.data}); err != nil {
 		c.Logger.ErrorContext(r.Context(), "a page of the console cannot be written", "page", p.name, "error", err)
 		http.Error(w, "This page cannot be written.", http.StatusInternalServerError)
 		return

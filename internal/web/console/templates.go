@@ -33,6 +33,11 @@ func (c *Console) templates(_ context.Context, r *http.Request) (page, error) {
 // preview renders the text that a recipient would get. It sends nothing.
 func (c *Console) preview(ctx context.Context, r *http.Request) (page, error) {
 	form := r.PostForm
+	if form.Get("type") != "" || form.Get("payload") != "" {
+		if err := personOf(ctx).refusal(ownPayload); err != nil {
+			return page{}, err
+		}
+	}
 	data := templatePage{
 		Event: form.Get("event"), Type: form.Get("type"), Payload: form.Get("payload"), Recipient: form.Get("recipient"),
 		Channel: form.Get("channel"),
