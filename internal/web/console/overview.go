@@ -8,8 +8,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"herald/internal/attention"
 	"herald/internal/escalation"
 	"herald/internal/event"
+	"herald/internal/list"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/report"
@@ -31,6 +33,9 @@ var spans = []span{
 const (
 	shownCauses   = 10
 	shownAwaiting = 20
+	shownProblems = 20
+	// lastDay is the time in which failures and missed events are problems.
+	lastDay = 24 * time.Hour
 	// othersTimeout bounds the wait for Temporal and for the databases of other services, so that an
 	// outage does not hold up the page.
 	othersTimeout = time.Second
@@ -47,6 +52,13 @@ type overview struct {
 	Providers []operate.ProviderView
 	Pollers   operate.Pollers
 	NoPollers string // why nothing is known about the pollers
+	Untold    []report.OutcomeCount
+	Late      []report.AttemptGroup
+	Failed    []report.AttemptGroup
+	Headline  string
+	Problems  []problemLine // at most shownProblems
+	More      int           // problems that are not shown
+	IsFresh   bool          // no event has come yet
 	Span      span
 	Spans     []span
 	Charts    []chart
@@ -67,6 +79,13 @@ func (c *Console) overview(ctx context.Context, r *http.Request) (page, error) {
 	})
 	load(group, &data.Awaiting, func() ([]report.AwaitingEvent, error) { return c.reader().AwaitingEvents(ctx, shownAwaiting) })
 	load(group, &data.Failures, func() ([]report.FailureCount, error) { return c.reader().Failures(ctx, shownCauses) })
+	load(group, &data.Untold, func() ([]report.OutcomeCount, error) { return c.reader().UntoldEvents(ctx, lastDay) })
+	load(group, &data.Late, func() ([]report.AttemptGroup, error) { return c.reader().LateDeliveries(ctx) })
+	load(group, &data.Failed, func() ([]report.AttemptGroup, error) { return c.reader().FailedDeliveries(ctx, lastDay) })
+	load(group, &data.IsFresh, func() (bool, error) {
+		events, err := c.lists().Events(ctx, list.EventFilter{}, list.Place{Limit: 1})
+		return len(events.Rows) == 0, err
+	})
 	load(group, &data.Providers, func() ([]operate.ProviderView, error) { return c.Providers(ctx) })
 	load(group, &data.Charts, func() ([]chart, error) { return c.charts(ctx, data.Span) })
 	group.Go(func() error {
@@ -79,7 +98,20 @@ func (c *Console) overview(ctx context.Context, r *http.Request) (page, error) {
 		}
 		return nil
 	})
-	return page{name: "overview", title: "Overview", data: data}, group.Wait()
+	err := group.Wait()
+	data.find(c.now())
+	return page{name: "overview", title: "Overview", data: data, running: true}, err
+}
+
+// find fills in the problems.
+func (o *overview) find(now time.Time) {
+	findings := attention.Find(attention.State{
+		Now: now, Outbox: o.Outbox, FollowUps: o.FollowUps, Sweep: o.Sweep, Sources: o.Sources, Awaiting: o.Awaiting, Providers: o.Providers,
+		Pollers: o.Pollers, PollersKnown: o.NoPollers == "", Late: o.Late, Failed: o.Failed, Untold: o.Untold,
+	})
+	o.Headline = headline(findings)
+	o.More = max(0, len(findings)-shownProblems)
+	o.Problems = inWords(findings[:len(findings)-o.More], now)
 }
 
 // load reads a part of a page while the group reads the others.
