@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"time"
 
@@ -17,9 +18,23 @@ import (
 	"herald/internal/wiring"
 )
 
-// consoleOf returns the address of a console over the gateway's database, with a day of deliveries
-// and a customer with a history.
+// consoleOf returns the address of a console whose pages do not refresh themselves, because dress could
+// not set the fonts of a new page.
 func consoleOf(c *contracted) string {
+	c.t.Helper()
+	served := consoleHandler(c)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/live.js" {
+			served.ServeHTTP(w, r)
+		}
+	}))
+	c.t.Cleanup(server.Close)
+	return server.URL
+}
+
+// consoleHandler returns a console over the gateway's database, with a day of deliveries and a customer
+// with a history.
+func consoleHandler(c *contracted) http.Handler {
 	c.t.Helper()
 	_, err := c.store.Pool.Exec(c.t.Context(), `
 		INSERT INTO delivery_count (since, channel, status, count)
@@ -60,7 +75,7 @@ func consoleOf(c *contracted) string {
 		})
 	away := errors.New("Temporal is out of reach")
 	store := c.store
-	server := httptest.NewServer(console.New(console.Config{
+	return console.New(console.Config{
 		Explain: explain.Explainer{DB: store, Unreachable: away},
 		Providers: func(ctx context.Context) ([]operate.ProviderView, error) {
 			return operate.ReadProviders(ctx, store, wiring.New())
@@ -71,7 +86,5 @@ func consoleOf(c *contracted) string {
 				Since: &since}}}, nil
 		},
 		Access: console.Access{Actor: "ada@support"}, Key: []byte("key"), Logger: slog.New(slog.DiscardHandler),
-	}).Handler())
-	c.t.Cleanup(server.Close)
-	return server.URL
+	}).Handler()
 }

@@ -106,8 +106,10 @@ func groupsOf(list string) (groups []string) {
 	return groups
 }
 
-// policy lets a page load styles only from the console. No script runs, and no page may frame it.
-const policy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+// policy lets a page load styles, scripts and itself only from the console. No inline script runs, and no
+// page may frame it.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; " +
+	"form-action 'self'; frame-ancestors 'none'"
 
 // guarded refuses requests of people who are not signed in, forms from pages of other origins,
 // large bodies, and too many requests at once.
@@ -133,6 +135,10 @@ func (c *Console) guarded(next http.Handler, origin string, maxBody int64) http.
 			return
 		}
 		r = r.WithContext(context.WithValue(r.Context(), personKey{}, who))
+		if r.Header.Get("Herald-Refresh") != "" && len(c.slots) >= maxRefreshing {
+			http.Error(w, "the console is busy", http.StatusTooManyRequests)
+			return
+		}
 		select {
 		case c.slots <- struct{}{}:
 			defer func() { <-c.slots }()

@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/check"
 	"herald/internal/explain"
+	"herald/internal/inbox"
 	"herald/internal/list"
 	"herald/internal/operate"
 	"herald/internal/relay"
@@ -45,6 +46,9 @@ type Console struct {
 
 const (
 	maxInFlight = 16
+	// maxRefreshing is the number of requests in flight from which pages do not refresh themselves, so that
+	// people who open a page find a slot.
+	maxRefreshing = 8
 	// timeout limits the time of a page, and checkTimeout the time of a check and of a change.
 	timeout      = 10 * time.Second
 	checkTimeout = time.Minute
@@ -67,7 +71,8 @@ func (c *Console) lists() list.Reader {
 // Handler serves the pages and takes their forms.
 func (c *Console) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /style.css", serveStyle)
+	mux.Handle("GET /style.css", static("text/css", inbox.Style()))
+	mux.Handle("GET /live.js", static("text/javascript", liveScript))
 	for pattern, serve := range c.pages() {
 		mux.Handle(pattern, c.handler(pattern, serve))
 	}

@@ -103,7 +103,7 @@ func TestPagesShowHostileValues(t *testing.T) {
 
 func requireSafe(t *testing.T, path, page string, secrets ...string) {
 	t.Helper()
-	require.NotContains(t, page, "<script", path)
+	require.NotContains(t, strings.Replace(page, `<script src="/live.js" defer></script>`, "", 1), "<script", path)
 	require.NotContains(t, page, "%!", path)
 	require.NotContains(t, page, `"><`+"script", path)
 	for _, secret := range secrets {

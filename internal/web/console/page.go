@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"herald/internal/advice"
-	"herald/internal/inbox"
 	"herald/internal/list"
 	"herald/internal/notification"
 )
@@ -24,12 +23,15 @@ import (
 //go:embed page
 var files embed.FS
 
+//go:embed live.js
+var liveScript []byte
+
 // page is the answer to a request: the name of a template and its data.
 type page struct {
 	name    string
 	title   string
 	data    any
-	running bool   // the browser loads the page again every few seconds
+	running bool   // live.js loads the page again every few seconds
 	goTo    string // a path to go to, instead of a template
 }
 
@@ -185,10 +187,13 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	c.show(w, r, status, page{name: "problem", title: http.StatusText(status), data: shown})
 }
 
-func serveStyle(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-cache")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(inbox.Style()))
+// static serves a file that has no data.
+func static(contentType string, content []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", contentType+"; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-cache")
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+	}
 }
 
 // pageSize is the number of rows of a list.
