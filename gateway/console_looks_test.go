@@ -75,6 +75,12 @@ func consoleHandler(c *contracted) http.Handler {
 		})
 	away := errors.New("Temporal is out of reach")
 	store := c.store
+	_, err = c.store.Pool.Exec(c.t.Context(), `
+		INSERT INTO provider_state (provider, rests, rests_until, failure)
+		VALUES ('sendgrid', 2, now() + interval '1 hour', 'sendgrid: 503 Service Unavailable') ON CONFLICT DO NOTHING;
+		INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, took, outcome, provider_status, detail)
+		VALUES ('evt-1-customer7-EMAIL', 1, now(), now(), '1 second', 'REFUSED', 400, 'sendgrid refused: 400') ON CONFLICT DO NOTHING`)
+	require.NoError(c.t, err)
 	return console.New(console.Config{
 		Explain: explain.Explainer{DB: store, Unreachable: away},
 		Providers: func(ctx context.Context) ([]operate.ProviderView, error) {

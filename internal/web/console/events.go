@@ -45,9 +45,17 @@ func (c *Console) events(ctx context.Context, r *http.Request) (page, error) {
 	return page{name: "events", title: "Events", data: data}, err
 }
 
+// mostDecisions limits the recipients whose decisions an event's page counts.
+const mostDecisions = 10_000
+
 // eventPage is the data of an event's page.
 type eventPage struct {
 	explain.EventView
+	State  eventState
+	Bar    bar
+	Rows   []recipientRow // of its first recipients, problems first
+	Missed []missed
+
 	Offers     offers
 	Simulation bool // the person may see who would get it
 }
@@ -57,10 +65,17 @@ func (c *Console) event(ctx context.Context, r *http.Request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
+	counts, err := c.reader().NotSelected(ctx, view.EventID, mostDecisions)
+	if err != nil {
+		return page{}, err
+	}
 	running := view.Workflow.Status == explain.Running
 	who := personOf(ctx)
 	data := eventPage{
-		EventView: view, Offers: offersOfEvent(who, view), Simulation: view.AwaitsApproval() && who.may("GET /simulation"),
+		EventView: view, State: stateOf(view), Bar: barOf(view.Deliveries.ByStatus), Rows: problemsFirst(view.Recipients), Offers: offersOfEvent(who, view), Simulation: view.AwaitsApproval() && who.may("GET /simulation"),
+	}
+	for _, count := range counts {
+		data.Missed = append(data.Missed, missed{count})
 	}
 	return page{name: "event", title: view.EventID, data: data, running: running && !view.AwaitsApproval()}, nil
 }

@@ -32,7 +32,7 @@ var faultWords = map[attention.Fault]string{
 	attention.Producer: "another service",
 	attention.Herald:   "Herald or its servers",
 	attention.Operator: "a person's decision",
-	attention.Unknown:  "see the error",
+	attention.Unknown:  "only the error tells",
 }
 
 // findingWords has the sentences of each kind of finding. $ words are arguments.
@@ -108,14 +108,19 @@ func inWord(f attention.Finding) problemLine {
 		ended.is += fmt.Sprintf(" (HTTP %d)", f.Status)
 	}
 	if f.Outcome == "" && f.Code == attention.FailedDeliveries {
-		ended.is, ended.do = "without an attempt", "The delivery's page has the error."
+		ended.is, ended.do = "no attempt was recorded", "The delivery's page has the error."
 	}
 	fill := func(text string, quote func(string) string) string {
 		return strings.NewReplacer("$source", quote(f.Source), "$subject", quote(f.Subject), "$by", by, "$outcome", ended.is,
 			"$detail", f.Detail, "$channel", channelWord(f.Channel), "$untold", untoldWords[f.Event],
 			"$code", url.QueryEscape(string(f.Channel)), "$event", url.QueryEscape(string(f.Event))).Replace(text)
 	}
-	same := func(text string) string { return text }
+	same := func(text string) string {
+		if text == notification.HeraldSource {
+			return "Herald's outbox"
+		}
+		return text
+	}
 	line := problemLine{
 		Finding: f, What: fill(words.what, same), Whose: faultWords[f.Fault], Do: fill(words.do, advice.Quote), Link: fill(words.link, same),
 	}

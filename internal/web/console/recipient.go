@@ -2,7 +2,10 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,6 +19,7 @@ import (
 
 // recipientPage is the data of a recipient's page.
 type recipientPage struct {
+	now         time.Time
 	Who         string
 	Entry       notification.DirectoryEntry
 	Channel     string
@@ -24,6 +28,50 @@ type recipientPage struct {
 	Older       string
 	Preferences []report.Preference
 	Suppressed  []list.Suppression
+	Reach       []explain.Reach
+	Headline    string
+	Good        bool // some channel reaches them
+	Waiting     int  // messages of Rows that wait
+}
+
+// ReachSentence tells whether a channel reaches them.
+func (p recipientPage) ReachSentence(r explain.Reach) string {
+	switch r.State {
+	case explain.NoAddress:
+		return notification.DecisionNoAddress.Meaning(r.Channel, p.Entry.Recipient.UserType)
+	case explain.Suppressed:
+		return fmt.Sprintf("their address is suppressed since %s: %s", clock(r.Suppressed.Since), r.Suppressed.Reason)
+	case explain.SwitchedOff:
+		return "they switched it off"
+	case explain.QuietNow:
+		if r.Until.IsZero() {
+			return "quiet hours now"
+		}
+		return "quiet hours until " + notification.WallText(r.Until, p.now, p.Entry.Recipient.Timezone)
+	default:
+		return "reaches them"
+	}
+}
+
+// reachable fills in what reaches them, in a sentence and for each channel.
+func (p *recipientPage) reachable(now time.Time) {
+	p.now = now
+	if !p.Entry.Known || !p.Entry.Active {
+		p.Headline = "They get nothing"
+		return
+	}
+	p.Reach = explain.ReachOf(p.Entry.Recipient, now)
+	var over []string
+	for _, reach := range p.Reach {
+		if reach.State == explain.Reachable {
+			over = append(over, channelWord(reach.Channel))
+		}
+	}
+	p.Good = len(over) > 0
+	p.Headline = "Nothing reaches them now"
+	if p.Good {
+		p.Headline = "Reached over " + strings.Join(over, ", ")
+	}
 }
 
 // Sentence tells what became of a decision, or what was changed.
@@ -70,7 +118,13 @@ func (c *Console) recipient(ctx context.Context, r *http.Request) (page, error) 
 		return page{}, err
 	}
 	data.Entry.Recipient.UserType = who.UserType
+	data.reachable(c.now())
 	data.Rows = inOrder(decisions, changes)
+	for _, row := range data.Rows {
+		if row.Decision != nil && row.Decision.Status == notification.Pending {
+			data.Waiting++
+		}
+	}
 	if len(data.Rows) == pageSize {
 		data.Older = older(r, from.after(data.Rows).String())
 	}
