@@ -96,7 +96,7 @@ func (a *app) command() *cobra.Command {
 		group("template", "Show the texts of an event", previewTemplateCommand(a)), suppressionCommand(a), recipientCommand(a),
 		channelCommand(a), consoleCommand(a),
 		group("secret", "Replace HERALD_SECRET, and make keys of Web Push", rekeyCommand(a), vapidCommand(a)), statusCommand(a), checkCommand(a),
-		auditCommand(a), whyCommand(a), replayCommand(a), restoreCommand(a), purgeCommand(a),
+		auditCommand(a), whyCommand(a), mcpCommand(a), replayCommand(a), restoreCommand(a), purgeCommand(a),
 	)
 	takeNoArgs(root)
 	addReasons(root)

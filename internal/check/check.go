@@ -31,6 +31,17 @@ type Mistake struct {
 	advice   bool // it is no mistake, but could be safer
 	byWorker bool // a worker corrects it when it starts
 	noWorker bool // no worker runs, which explains all mistakes with byWorker
+	unquoted said
+}
+
+// Unquoted returns the mistake with texts that quote nobody: no error of a server or a template, and no
+// value that may be personal data.
+func (m Mistake) Unquoted() Mistake {
+	m.Row, m.Problem, m.Remedy = m.unquoted.Row, m.unquoted.Problem, m.unquoted.Remedy
+	if m.Problem == "" {
+		m.Problem, m.Remedy = "this is not as it should be", "see `starter check`"
+	}
+	return m
 }
 
 // Where returns the place with its row.

@@ -48,7 +48,7 @@ func evaluate[From any](ctx context.Context, from From, table []finding[From]) (
 		for _, a := range found {
 			alike = append(alike, Mistake{
 				Place: a.in(f.place), Row: a.in(f.row), Problem: a.in(f.problem), Remedy: a.in(f.remedy),
-				advice: f.advice, byWorker: f.byWorker, noWorker: f.noWorker,
+				advice: f.advice, byWorker: f.byWorker, noWorker: f.noWorker, unquoted: unquoted(f.row, f.problem, f.remedy, a),
 			})
 		}
 		mistakes = append(mistakes, few(alike)...)
@@ -62,6 +62,24 @@ func evaluate[From any](ctx context.Context, from From, table []finding[From]) (
 // subject returns a subject that looks for a table's findings.
 func subject[From any](name string, from From, table []finding[From]) Subject {
 	return Subject{name, func(ctx context.Context) ([]Mistake, error) { return evaluate(ctx, from, table) }}
+}
+
+// said holds the texts of a mistake that quote nobody.
+type said struct{ Row, Problem, Remedy string }
+
+// quoting lists the arguments that may quote an error, a setting or a row's value.
+var quoting = []string{"why", "value", "address", "wrong", "off"}
+
+// unquoted writes a finding's texts without errors, and without values that may be personal data.
+func unquoted(row, problem, remedy string, of args) said {
+	bare := args{}
+	for name, value := range of {
+		if slices.Contains(quoting, name) || strings.HasPrefix(name, "unsafe_") {
+			value = "(`starter check` shows it)"
+		}
+		bare[name] = value
+	}
+	return said{bare.in(row), bare.in(problem), bare.in(remedy)}
 }
 
 // each finds the mistakes of each item that read returns.
@@ -104,6 +122,7 @@ func few(all []Mistake) (kept []Mistake) {
 		if count > listed {
 			more := all[0]
 			more.Row, more.Problem = "", fmt.Sprintf("%d more like these", count-listed)
+			more.unquoted.Row, more.unquoted.Problem = more.Row, more.Problem
 			kept = append(kept, more)
 		}
 		all = all[count:]
