@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/converter"
 
+	"herald/internal/answer"
 	"herald/internal/check"
 	"herald/internal/config"
 	"herald/internal/config/secret"
@@ -107,20 +108,22 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 	if cfg.Secret == "" { // then a restart makes all open forms invalid
 		key = []byte(rand.Text())
 	}
+	explainer := explain.Explainer{DB: db, Temporal: launcher.Client, Namespace: a.namespace(), Texts: texts(cfg)}
+	pollers := func(ctx context.Context) (operate.Pollers, error) {
+		return operate.ConfiguredPollers(ctx, launcher, cfg.Sources)
+	}
+	whole := func(ctx context.Context) check.Result { return run(ctx, checkedSince) }
 	return console.New(console.Config{
-		Explain: explain.Explainer{
-			DB: db, Temporal: launcher.Client, Namespace: a.namespace(), Texts: texts(cfg),
-		},
+		Explain: explainer,
+		Answers: answer.Reader{Explain: explainer, Sources: cfg.Sources, Pollers: pollers, CheckAll: whole},
 		Operator: func(order operate.Order) *operate.Operator {
 			return &operate.Operator{Order: order, DB: db, Launcher: launcher}
 		},
 		Providers: func(ctx context.Context) ([]operate.ProviderView, error) {
 			return operate.ReadProviders(ctx, db, wired)
 		},
-		Pollers: func(ctx context.Context) (operate.Pollers, error) {
-			return operate.ConfiguredPollers(ctx, launcher, cfg.Sources)
-		},
-		Check:   func(ctx context.Context) check.Result { return run(ctx, checkedSince) },
+		Pollers: pollers,
+		Check:   whole,
 		Codec:   converter.NewPayloadCodecHTTPHandler(keys),
 		Sources: cfg.Sources, Access: access, Key: key, Logger: slog.New(slog.NewTextHandler(a.Err, nil)),
 	}), nil

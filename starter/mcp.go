@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"log/slog"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"herald/internal/answer"
 	"herald/internal/check"
 	"herald/internal/config/version"
+	"herald/internal/db"
 	"herald/internal/mcp"
 	"herald/internal/operate"
 	"herald/internal/wiring"
@@ -30,10 +33,16 @@ A client starts the command itself. Add it to the client's configuration, with t
 starter needs:
 
   {"mcpServers": {"herald": {"command": "starter", "args": ["mcp"],
-    "env": {"DATABASE_URL": "…", "TEMPORAL_ADDRESS": "…"}}}}`,
-		Example: "  starter mcp",
+    "env": {"DATABASE_URL": "…", "TEMPORAL_ADDRESS": "…"}}}}
+
+With --allow-changes there are two more tools. plan_change returns what a change would do, and a token;
+confirm_change takes the token and a reason, and makes the change once, if the plan is still the same.
+The audit records it under HERALD_ACTOR, with --mcp. Events are approved and rejected by people only.`,
+		Example: "  starter mcp\n  starter mcp --allow-changes",
 	}
-	cmd.RunE = a.within(0, func(ctx context.Context, _ []string) error { return serveMCP(ctx, a) })
+	var allowed bool
+	cmd.Flags().BoolVar(&allowed, "allow-changes", false, "also offer tools that change deliveries and events")
+	cmd.RunE = a.within(0, func(ctx context.Context, _ []string) error { return serveMCP(ctx, a, allowed) })
 	return cmd
 }
 
@@ -42,19 +51,40 @@ type nothingToClose struct{ io.Writer }
 
 func (nothingToClose) Close() error { return nil }
 
-func serveMCP(ctx context.Context, a *app) error {
+func serveMCP(ctx context.Context, a *app, allowed bool) error {
 	answers, err := a.answers(ctx)
 	if err != nil {
 		return err
 	}
-	server := mcp.New(mcp.Config{
-		Answers: answers, Version: version.Read().String(), Logger: slog.New(slog.NewTextHandler(a.Err, nil)),
-	})
-	err = server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(a.in), Writer: nothingToClose{a.Out}})
+	cfg := mcp.Config{Answers: answers, Version: version.Read().String(), Logger: slog.New(slog.NewTextHandler(a.Err, nil))}
+	if allowed {
+		if cfg.Changes, err = a.mcpChanges(ctx, answers.Explain.DB); err != nil {
+			return err
+		}
+	}
+	err = mcp.New(cfg).Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(a.in), Writer: nothingToClose{a.Out}})
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
+}
+
+// mcpChanges returns what makes changes. Its tokens end with the process.
+func (a *app) mcpChanges(ctx context.Context, db *db.DB) (*mcp.Changes, error) {
+	actor, err := a.actor()
+	if err != nil {
+		return nil, err
+	}
+	launcher, err := a.launcher(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.Changes{
+		Actor: actor, Forms: operate.Forms{Key: []byte(rand.Text())}, Now: time.Now,
+		Operator: func(order operate.Order) *operate.Operator {
+			return &operate.Operator{Order: order, DB: db, Launcher: launcher}
+		},
+	}, nil
 }
 
 // answers returns what programs may read. Temporal may be out of reach.

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
 	"herald/internal/audit"
 	"herald/internal/operate"
@@ -21,10 +20,8 @@ type changeRequest struct {
 	Until string // reschedule to this time, in UTC, as a browser writes it
 }
 
-const (
-	inputTime = "2006-01-02T15:04" // of <input type="datetime-local">
-	maxReason = 500                // bytes
-)
+// inputTime is the format of <input type="datetime-local">.
+const inputTime = "2006-01-02T15:04"
 
 // retryWait is the time that a retry waits for the end of its delivery.
 const retryWait = 10 * time.Second
@@ -119,18 +116,18 @@ func (c *Console) change(ctx context.Context, r *http.Request) (page, error) {
 	}
 	binds := []string{order.Actor, a.Name, a.ID, order.Flags, shown.Plan.String()}
 	token := r.PostForm.Get("token")
-	form, confirmed := c.forms.id(c.now(), token, binds...)
+	form, confirmed := c.forms.ID(c.now(), token, binds...)
 	switch {
 	case token != "" && !confirmed:
 		shown.Notice = "Nothing was changed by this form: it is old, or the plan has changed since you saw it. This is the plan now."
-	case confirmed && !fit(order.Reason):
+	case confirmed && !operate.FitReason(order.Reason):
 		shown.Notice = "Nothing was changed yet. Write a reason of up to 500 bytes, on one line."
 	case confirmed:
 		order.Form = form
 		return c.make(ctx, order, verb, shown)
 	}
 	if shown.Plan.Done() {
-		shown.Token = c.forms.issue(c.now(), binds...)
+		shown.Token = c.forms.Issue(c.now(), binds...)
 	}
 	return page{name: "change", title: a.Name, data: shown}, nil
 }
@@ -153,8 +150,4 @@ func (c *Console) make(ctx context.Context, order operate.Order, verb operate.Ve
 		shown.Changed = true
 	}
 	return page{name: "change", title: shown.Name, data: shown}, nil
-}
-
-func fit(reason string) bool {
-	return reason != "" && len(reason) <= maxReason && !strings.ContainsFunc(reason, func(r rune) bool { return !unicode.IsPrint(r) })
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"herald/internal/answer"
 	"herald/internal/check"
 	"herald/internal/explain"
 	"herald/internal/inbox"
@@ -25,6 +26,7 @@ type Config struct {
 	Providers func(context.Context) ([]operate.ProviderView, error)
 	Pollers   func(context.Context) (operate.Pollers, error)
 	Check     func(context.Context) check.Result
+	Answers   answer.Reader // for programs
 	Sources   []relay.Source
 	// Codec decrypts payloads for Temporal's Web UI and CLI.
 	Codec http.Handler
@@ -38,7 +40,7 @@ type Config struct {
 // Console answers operators' browsers. It is safe for concurrent use.
 type Console struct {
 	Config
-	forms    forms
+	forms    operate.Forms
 	slots    chan struct{} // one for each request in flight
 	now      func() time.Time
 	searched int // see list.Reader.Searched
@@ -59,7 +61,7 @@ const (
 
 // New returns a console.
 func New(cfg Config) *Console {
-	return &Console{Config: cfg, forms: forms{key: cfg.Key}, slots: make(chan struct{}, maxInFlight), now: time.Now}
+	return &Console{Config: cfg, forms: operate.Forms{Key: cfg.Key}, slots: make(chan struct{}, maxInFlight), now: time.Now}
 }
 
 func (c *Console) reader() report.Reader { return report.Reader{Pool: c.Explain.DB.Pool} }

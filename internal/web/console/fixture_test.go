@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/answer"
 	"herald/internal/check"
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
@@ -49,6 +50,13 @@ func newDesk(t *testing.T) *desk {
 			return check.Result{
 				Checked: []string{"rules"}, Mistakes: []check.Mistake{{Place: "notification_template", Problem: hostile, Remedy: hostile}},
 			}
+		},
+		Answers: answer.Reader{
+			Explain: explain.Explainer{DB: d.store, Unreachable: away},
+			Pollers: func(ctx context.Context) (operate.Pollers, error) { return d.pollers(ctx) },
+			CheckAll: func(context.Context) check.Result {
+				return check.Result{Mistakes: []check.Mistake{{Place: "x", Problem: hostile}}}
+			},
 		},
 		Access: console.Access{Actor: "ada"}, Key: []byte("key"), Logger: slog.New(slog.DiscardHandler),
 	})

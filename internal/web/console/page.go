@@ -18,6 +18,7 @@ import (
 	"herald/internal/advice"
 	"herald/internal/list"
 	"herald/internal/notification"
+	problems "herald/internal/web/problem"
 )
 
 //go:embed page
@@ -136,6 +137,10 @@ func (c *Console) handler(pattern string, serve func(context.Context, *http.Requ
 			c.refuse(w, r, &refusal{http.StatusBadRequest, "The form or the address cannot be read."})
 			return
 		}
+		if wantsJSON(r) {
+			c.answer(ctx, w, r, pattern)
+			return
+		}
 		served, err := serve(ctx, r)
 		switch {
 		case err != nil:
@@ -165,6 +170,16 @@ type problem struct{ Text, Next string }
 
 // refuse answers with a page that names the mistake and the next step. Only the log has errors of servers.
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	status, shown := c.explained(r, err)
+	if wantsJSON(r) {
+		problems.Write(w, status, strings.TrimSpace(shown.Text+" "+shown.Next))
+		return
+	}
+	c.show(w, r, status, page{name: "problem", title: http.StatusText(status), data: shown})
+}
+
+// explained returns the status and the texts of an error.
+func (c *Console) explained(r *http.Request, err error) (int, problem) {
 	var refused *refusal
 	var advised *advice.Error
 	var unknownType *notification.UnknownUserTypeError
@@ -184,7 +199,7 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		c.Logger.ErrorContext(r.Context(), "a page of the console failed", "path", r.URL.Path, "error", err)
 	}
-	c.show(w, r, status, page{name: "problem", title: http.StatusText(status), data: shown})
+	return status, shown
 }
 
 // static serves a file that has no data.
