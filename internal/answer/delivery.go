@@ -91,7 +91,7 @@ type Pending struct {
 	Failed      bool       `json:"failed"` // its last attempt
 }
 
-// Escalation is what follows a delivery that does not arrive.
+// Escalation holds the steps after a delivery that does not arrive.
 type Escalation struct {
 	To         notification.Channel           `json:"to,omitempty"`
 	Until      notification.EscalationUntil   `json:"until,omitempty"`

@@ -47,7 +47,7 @@ type Outbox struct {
 	CancelledBy    string                    `json:"cancelled_by"` // the event that cancels it; empty: none
 }
 
-// Processed is what became of an event.
+// Processed holds the end of an event.
 type Processed struct {
 	Status    notification.ProcessedStatus `json:"status"`
 	Outcome   notification.EventOutcome    `json:"outcome"` // empty: it reached people without a problem, or has not ended

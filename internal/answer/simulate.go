@@ -20,7 +20,7 @@ type SimulateRequest struct {
 	Recipients []string       `json:"recipients,omitempty" jsonschema:"also what these people would get, such as CUSTOMER/42; at most 20"`
 }
 
-// Simulation is what an event would do, without its texts.
+// Simulation is the plan of an event, without its texts.
 type Simulation struct {
 	EventID    string                    `json:"event_id"` // empty: the event is not stored
 	EventType  string                    `json:"event_type"`

@@ -37,7 +37,8 @@ func New(cfg Config) *sdk.Server {
 	r := cfg.Answers
 	read(server, cfg, timeout, "why", "Explain why a recipient got or did not get something: one delivery, one decision about an event, a "+
 		"recipient and a channel, or the latest decisions about a recipient.", r.Why)
-	read(server, cfg, timeout, "event_show", "Show an event: its state, its workflow, and the decisions and deliveries of its recipients.", r.Event)
+	read(server, cfg, timeout, "event_show", "Show an event: its state, its workflow, and the decisions and deliveries of its "+
+		"recipients.", r.Event)
 	read(server, cfg, timeout, "delivery_show", "Show a delivery: its state, attempts, receipts, retries and workflow.", r.Delivery)
 	read(server, cfg, slowTimeout, "check", "Look for mistakes in the configuration, and name the remedy of each.", r.Check)
 	read(server, cfg, slowTimeout, "simulate", "Plan an event by the current rules, without storing or sending anything.", r.Simulate)
