@@ -78,6 +78,9 @@ func printWhy(w io.Writer, v explain.Why) {
 	printWhyEvent(w, v)
 	terminal.Row(w, "recipient", v.Recipient)
 	terminal.Row(w, "channel", v.Channel)
+	if v.Reason != "" {
+		terminal.Row(w, "reason", v.Reason)
+	}
 	if v.Undecided() {
 		terminal.Row(w, "decision", v.Meaning)
 	} else {

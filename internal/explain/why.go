@@ -9,6 +9,7 @@ import (
 	"herald/internal/attempt"
 	"herald/internal/notification"
 	"herald/internal/person"
+	"herald/internal/reason"
 	"herald/internal/report"
 )
 
@@ -23,7 +24,8 @@ type Why struct {
 	Channel       notification.Channel   `json:"channel"`
 	Decision      notification.Decision  `json:"decision"` // empty: there is no decision
 	DecidedAt     *time.Time             `json:"decided_at"`
-	Meaning       string                 `json:"meaning"` // the meaning of the decision, or why there is none
+	Meaning       string                 `json:"meaning"`          // the meaning of the decision, or why there is none
+	Reason        string                 `json:"reason,omitempty"` // how the event reached the recipient: you follow order 7
 	Rules         RulesNow               `json:"rules_now"`
 	Delivery      *report.DeliveryDetail `json:"delivery"`                    // null: no delivery was planned
 	Workflow      *Sending               `json:"workflow,omitempty"`          // the delivery's workflow
@@ -104,6 +106,9 @@ func (e Explainer) followDelivery(ctx context.Context, w *Why, now time.Time) (e
 	if w.OwnTime, err = e.ownTime(ctx, *w.Delivery, now); err != nil {
 		return err
 	}
+	w.Reason = reason.Why{
+		Entity: notification.Entity{Type: w.Delivery.EntityType, ID: w.Delivery.EntityID}, MemberRole: w.Delivery.MemberRole,
+	}.Sentence("en")
 	w.ErasedAt, err = person.On(e.DB).ErasedAt(ctx, notification.RecipientKey{UserType: w.Delivery.UserType, UserID: w.Delivery.UserID})
 	return err
 }

@@ -15,6 +15,7 @@ type DeliveryDetail struct {
 	DeliveryRow
 	Provider          string       `json:"provider"` // the provider that has the message, or may have it; empty: none
 	ProviderMessageID string       `json:"provider_message_id"`
+	MemberRole        string       `json:"member_role"` // the role in the entity through which the event named the recipient; empty: none
 	HasText           bool         `json:"has_text"`       // false: it could not be rendered, and last_error says why
 	DigestItems       int          `json:"digest_items"`   // deliveries in its digest, with this one; 0: no digest
 	ReceiptFailed     bool         `json:"receipt_failed"` // a receipt made it FAILED
@@ -107,6 +108,7 @@ const (
 		SELECT ` + DeliveryColumns + `,
 		       coalesce(n.provider, '') AS provider,
 		       coalesce(n.provider_message_id, '') AS provider_message_id,
+		       coalesce(n.member_role, '') AS member_role,
 		       n.title IS NOT NULL AND n.body IS NOT NULL AS has_text,
 		       n.receipt_failed,
 		       ARRAY (SELECT r.message_id_before FROM delivery_retry r WHERE r.delivery_id = n.delivery_id AND r.message_id_before IS NOT NULL)
