@@ -68,7 +68,7 @@ type Finding struct {
 	Detail  string // words of a server or a person, for people only
 }
 
-// State is what [Find] reads from.
+// State holds the figures that [Find] reads.
 type State struct {
 	Now          time.Time
 	Outbox       notification.OutboxState

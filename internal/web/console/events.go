@@ -72,7 +72,8 @@ func (c *Console) event(ctx context.Context, r *http.Request) (page, error) {
 	running := view.Workflow.Status == explain.Running
 	who := personOf(ctx)
 	data := eventPage{
-		EventView: view, State: stateOf(view), Bar: barOf(view.Deliveries.ByStatus), Rows: problemsFirst(view.Recipients), Offers: offersOfEvent(who, view), Simulation: view.AwaitsApproval() && who.may("GET /simulation"),
+		EventView: view, State: stateOf(view), Bar: barOf(view.Deliveries.ByStatus), Rows: problemsFirst(view.Recipients),
+		Offers: offersOfEvent(who, view), Simulation: view.AwaitsApproval() && who.may("GET /simulation"),
 	}
 	for _, count := range counts {
 		data.Missed = append(data.Missed, missed{count})

@@ -130,7 +130,7 @@ func problemsFirst(recipients []report.RecipientDetail) (rows []recipientRow) {
 	return rows
 }
 
-// missed is how many people an event did not select for a channel, and why.
+// missed counts the people without a delivery over a channel, by reason.
 type missed struct{ report.DecisionCount }
 
 // Meaning is the reason.

@@ -37,42 +37,150 @@ var faultWords = map[attention.Fault]string{
 
 // findingWords has the sentences of each kind of finding. $ words are arguments.
 var findingWords = map[attention.Code]struct{ what, do, link string }{
-	attention.TemporalAway:     {"Temporal does not answer in time, so nothing is known about the pollers.", "Check Temporal, then `starter status`.", ""},
-	attention.NoWorker:         {"No worker serves events, so nothing is started.", "Start a worker; `starter workers list` names those that ran.", ""},
-	attention.NoPoller:         {"No poller runs for $source, so its events wait.", "`starter poller start`", ""},
-	attention.PollerFails:      {"The poller $subject fails: $detail", "`starter poller status` shows its state.", ""},
-	attention.PollerPaused:     {"The poller $subject is paused, so events of $source wait.", "`starter poller resume` continues it.", ""},
-	attention.LateEvents:       {"Events of $source start late.", "`starter status` shows the backlog and the pollers.", "/events?status=PENDING"},
-	attention.SourceAway:       {"The table of $source cannot be counted: $detail", "`starter source check $source`", ""},
-	attention.CircuitOpen:      {"$channel over $subject is failing: $detail", "Herald tries again by itself. `starter channel use` can prefer another provider.", ""},
-	attention.ProviderPaused:   {"$subject for $channel was paused by $detail.", "`starter channel resume $subject` continues it.", ""},
-	attention.LateDeliveries:   {"$channel is late: $outcome.", "", "/deliveries?status=PENDING&channel=$code"},
-	attention.FailedDeliveries: {"$channel$by failed: $outcome.", "", "/deliveries?status=FAILED&channel=$code"},
-	attention.BouncedByReceipt: {"$channel$by did not arrive, as receipts say.", "Correct the addresses. A delivery's page has the receipt.",
-		"/deliveries?status=FAILED&channel=$code"},
-	attention.NoTexts: {"$channel texts could not be written.", "Correct the template, the payload or the time zone; then `starter delivery retry`.",
-		"/deliveries?status=FAILED&channel=$code"},
-	attention.FailedEvents:  {"Events of $source could not be started.", "Their pages have the error; then `starter event retry`.", "/events?status=FAILED"},
-	attention.TopicsRest:    {"Topics of $source take no records.", "`starter source check $source` tells why.", ""},
-	attention.UntoldEvents:  {"Events of the last day $untold.", "Correct the rules; then `starter event retry` plans them again.", "/events?outcome=$event"},
-	attention.AmbiguousRows: {"Postgres has lost the end of rows, whose messages may have been sent.", "`starter restore --dry-run` names them.", ""},
-	attention.StaleSweep:    {"The last sweep ended long ago, so nothing lost is started again.", "Check the workers that serve events.", ""},
-	attention.LateFollowUps: {"Follow-ups of deliveries wait: dead letters and escalations.", "A worker that serves events handles them.", ""},
-	attention.Approvals:     {"Events wait for approval.", "An approver answers on the event's page.", "/events?outcome=AWAITING_APPROVAL"},
+	attention.TemporalAway: {
+		"Temporal does not answer in time, so nothing is known about the pollers.",
+		"Check Temporal, then `starter status`.",
+		"",
+	},
+	attention.NoWorker: {
+		"No worker serves events, so nothing is started.",
+		"Start a worker. `starter workers list` names the last workers.",
+		"",
+	},
+	attention.NoPoller: {
+		"No poller runs for $source, so its events wait.",
+		"`starter poller start`",
+		"",
+	},
+	attention.PollerFails: {
+		"The poller $subject fails: $detail",
+		"`starter poller status` shows its state.",
+		"",
+	},
+	attention.PollerPaused: {
+		"The poller $subject is paused, so events of $source wait.",
+		"`starter poller resume` continues it.",
+		"",
+	},
+	attention.LateEvents: {
+		"Events of $source start late.",
+		"`starter status` shows the backlog and the pollers.",
+		"/events?status=PENDING",
+	},
+	attention.SourceAway: {
+		"The table of $source cannot be counted: $detail",
+		"`starter source check $source`",
+		"",
+	},
+	attention.CircuitOpen: {
+		"$channel over $subject is failing: $detail",
+		"Herald tries again by itself. `starter channel use` can prefer another provider.",
+		"",
+	},
+	attention.ProviderPaused: {
+		"$subject for $channel was paused by $detail.",
+		"`starter channel resume $subject` continues it.",
+		"",
+	},
+	attention.LateDeliveries: {
+		"$channel is late: $outcome.",
+		"",
+		"/deliveries?status=PENDING&channel=$code",
+	},
+	attention.FailedDeliveries: {
+		"$channel$by failed: $outcome.",
+		"",
+		"/deliveries?status=FAILED&channel=$code",
+	},
+	attention.BouncedByReceipt: {
+		"$channel$by did not arrive, as receipts say.",
+		"Correct the addresses. A delivery's page has the receipt.",
+		"/deliveries?status=FAILED&channel=$code",
+	},
+	attention.NoTexts: {
+		"$channel texts could not be written.",
+		"Correct the template, the payload or the time zone; then `starter delivery retry`.",
+		"/deliveries?status=FAILED&channel=$code",
+	},
+	attention.FailedEvents: {
+		"Events of $source could not be started.",
+		"Their pages have the error; then `starter event retry`.",
+		"/events?status=FAILED",
+	},
+	attention.TopicsRest: {
+		"Topics of $source take no records.",
+		"`starter source check $source` tells why.",
+		"",
+	},
+	attention.UntoldEvents: {
+		"Events of the last day $untold.",
+		"Correct the rules; then `starter event retry` plans them again.",
+		"/events?outcome=$event",
+	},
+	attention.AmbiguousRows: {
+		"Postgres has lost the end of rows, whose messages may have been sent.",
+		"`starter restore --dry-run` names them.",
+		"",
+	},
+	attention.StaleSweep: {
+		"The last sweep ended long ago, so nothing lost is started again.",
+		"Check the workers that serve events.",
+		"",
+	},
+	attention.LateFollowUps: {
+		"Follow-ups of deliveries wait: dead letters and escalations.",
+		"A worker that serves events handles them.",
+		"",
+	},
+	attention.Approvals: {
+		"Events wait for approval.",
+		"An approver answers on the event's page.",
+		"/events?outcome=AWAITING_APPROVAL",
+	},
 }
 
 // outcomeWords tells the end of the last attempts, and the next step.
 var outcomeWords = map[notification.AttemptOutcome]struct{ is, do string }{
-	"":                              {"no attempt was made", "Check that a worker serves this channel: `starter workers list`."},
-	notification.OutcomeRefused:     {"the provider refused the message", "Correct the address or the text that the delivery's page names, then `starter delivery retry`."},
-	notification.OutcomeBusy:        {"the provider is busy", "Herald tries again by itself."},
-	notification.OutcomeUnreachable: {"the provider is out of reach", "Herald tries again by itself. Check the network if other services reach it."},
-	notification.OutcomeUnavailable: {"the provider is out of order", "Herald tries again by itself. See the provider's status page."},
-	notification.OutcomeAmbiguous:   {"the provider gave no clear answer, so they may have gone out", "A delivery's page has each attempt."},
-	notification.OutcomeAccount:     {"the provider rejects our account", "Correct the workers' credentials for this channel."},
-	notification.OutcomeOff:         {"the workers have no settings for the channel", "Set them, and restart the workers."},
-	notification.OutcomeLost:        {"the process died during the attempt", "Herald tries again by itself. Check the workers' memory and logs."},
-	notification.OutcomeError:       {"the attempt had an error before the provider", "The delivery's page has the error."},
+	"": {
+		"no attempt was made",
+		"Check that a worker serves this channel: `starter workers list`.",
+	},
+	notification.OutcomeRefused: {
+		"the provider refused the message",
+		"Correct the address or the text that the delivery's page names, then `starter delivery retry`.",
+	},
+	notification.OutcomeBusy: {
+		"the provider is busy",
+		"Herald tries again by itself.",
+	},
+	notification.OutcomeUnreachable: {
+		"the provider is out of reach",
+		"Herald tries again by itself. Check the network if other services reach it.",
+	},
+	notification.OutcomeUnavailable: {
+		"the provider is out of order",
+		"Herald tries again by itself. See the provider's status page.",
+	},
+	notification.OutcomeAmbiguous: {
+		"the provider gave no clear answer, so they may have gone out",
+		"A delivery's page has each attempt.",
+	},
+	notification.OutcomeAccount: {
+		"the provider rejects our account",
+		"Correct the workers' credentials for this channel.",
+	},
+	notification.OutcomeOff: {
+		"the workers have no settings for the channel",
+		"Set them, and restart the workers.",
+	},
+	notification.OutcomeLost: {
+		"the process died during the attempt",
+		"Herald tries again by itself. Check the workers' memory and logs.",
+	},
+	notification.OutcomeError: {
+		"the attempt had an error before the provider",
+		"The delivery's page has the error.",
+	},
 }
 
 var untoldWords = map[notification.EventOutcome]string{

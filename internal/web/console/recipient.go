@@ -38,7 +38,7 @@ type recipientPage struct {
 func (p recipientPage) ReachSentence(r explain.Reach) string {
 	switch r.State {
 	case explain.NoAddress:
-		return notification.DecisionNoAddress.Meaning(r.Channel, p.Entry.Recipient.UserType)
+		return "no address"
 	case explain.Suppressed:
 		return fmt.Sprintf("their address is suppressed since %s: %s", clock(r.Suppressed.Since), r.Suppressed.Reason)
 	case explain.SwitchedOff:
