@@ -119,10 +119,10 @@ func (c *contracted) furnish() {
 	c.t.Helper()
 	_, err := c.store.Pool.Exec(c.t.Context(), `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, url,
-		                          status, attempt_count, sent_at, available_at, read_at)
+		                          status, attempt_count, sent_at, available_at, read_at, entity_type, entity_id, member_role)
 		SELECT 'look-' || n, types[n % 4 + 1], 'RESTAURANT_USER', '10', 'WEBSOCKET', 'look-' || n, titles[n % 4 + 1], bodies[n % 4 + 1],
 		       CASE n % 4 WHEN 0 THEN '/reservations/7' END, 'SENT', 1, now(), now() - n * interval '7 minutes',
-		       CASE WHEN n IN (2, 3, 5) THEN now() END
+		       CASE WHEN n IN (2, 3, 5) THEN now() END, 'RESTAURANT', '5', 'MANAGER'
 		FROM   generate_series(0, 17) AS n,
 		       (SELECT ARRAY['RESERVATION_REQUESTED', 'RESERVATION_CANCELLED', 'TABLE_READY', 'OFFER_MADE'],
 		               ARRAY['New reservation', 'Reservation cancelled', 'Table 12 is ready', 'Offer: 15% on weekdays'],

@@ -84,7 +84,41 @@ $$;
 -- +goose StatementEnd
 
 -- +goose Down
+-- A view cannot lose a column.
+DROP VIEW restaurant_notification;
+DROP VIEW customer_notification;
+DROP VIEW agency_notification;
+DROP VIEW admin_notification;
+DROP VIEW guest_notification;
 ALTER TABLE notification DROP COLUMN member_role;
+CREATE VIEW restaurant_notification AS SELECT * FROM notification WHERE user_type = 'RESTAURANT_USER';
+CREATE VIEW customer_notification AS SELECT * FROM notification WHERE user_type = 'CUSTOMER';
+CREATE VIEW agency_notification AS SELECT * FROM notification WHERE user_type = 'AGENCY_USER';
+CREATE VIEW admin_notification AS SELECT * FROM notification WHERE user_type = 'ADMIN';
+CREATE VIEW guest_notification AS SELECT * FROM notification WHERE user_type = 'GUEST';
+COMMENT ON VIEW restaurant_notification IS 'The rows of notification for RESTAURANT_USER.';
+COMMENT ON VIEW customer_notification IS 'The rows of notification for CUSTOMER.';
+COMMENT ON VIEW agency_notification IS 'The rows of notification for AGENCY_USER.';
+COMMENT ON VIEW admin_notification IS 'The rows of notification for ADMIN.';
+COMMENT ON VIEW guest_notification IS 'The rows of notification for GUEST.';
+
+-- +goose StatementBegin
+DO $$
+DECLARE
+    said record;
+BEGIN
+    FOR said IN
+        SELECT v.attrelid::regclass AS view, v.attname, col_description(n.attrelid, n.attnum) AS text
+        FROM   pg_attribute v
+        JOIN   pg_attribute n ON n.attrelid = 'notification'::regclass AND n.attname = v.attname
+        WHERE  v.attrelid = ANY (ARRAY ['restaurant_notification', 'customer_notification', 'agency_notification', 'admin_notification', 'guest_notification']::regclass[])
+        AND    v.attnum > 0
+    LOOP
+        EXECUTE format('COMMENT ON COLUMN %s.%I IS %L', said.view, said.attname, said.text);
+    END LOOP;
+END
+$$;
+-- +goose StatementEnd
 DROP TABLE entity_name;
 DROP TABLE entity_mute;
 DROP TABLE entity_follow;

@@ -31,7 +31,7 @@ COMMENT ON COLUMN sender_count.channel IS 'EMAIL or SMS.';
 COMMENT ON COLUMN sender_count.provider IS 'notification.provider.';
 COMMENT ON COLUMN sender_count.sender IS 'delivery_attempt.sender.';
 COMMENT ON COLUMN sender_count.since IS 'Midnight in UTC of the day of notification.sent_at, or sender_state.resumed_at for messages after the resume on that day.';
-COMMENT ON COLUMN sender_count.kind IS 'RECIPIENT: a receipt tells if a message arrived. Others: delivery_receipt.harm.';
+COMMENT ON COLUMN sender_count.kind IS 'RECIPIENT: a receipt tells if a message arrived. COMPLAINT, BOUNCE, BLOCK: delivery_receipt.harm.';
 COMMENT ON COLUMN sender_count.recipients IS 'The 4,096 smallest hashes of the recipients. Fewer hashes are all of them; 4,096 tell the number of recipients to about 2 %.';
 
 CREATE TABLE sender_state (

@@ -78,7 +78,7 @@ func TestBeginOneAttempt(t *testing.T) {
 			Priority:   notification.High,
 			DeliveryID: roomtest.Mail, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
 			UserType: notification.RestaurantUser, Audience: "restaurant", UserID: "10",
-			Name: "Ada", To: "to-EMAIL", Title: "title", Body: "body",
+			Name: "Ada", Locale: "en", To: "to-EMAIL", Title: "title", Body: "body",
 		},
 	}, attempt)
 	for _, at := range []string{"attempt_began", "attempt_until - interval '1 minute'"} {

@@ -220,7 +220,7 @@ func TestSealDigestByItsText(t *testing.T) {
 				require.NotEmpty(t, sealed.Items)
 				require.Equal(t, sealed, roomtest.SealFor(t, s, notification.Sealing{DigestID: id, Key: key, Fits: fits}), "a repeat")
 				digest := roomtest.Must(attempt.On(s).ReadDigest(t.Context(), id, key))(t)
-				rows := roomtest.Must(db.Collect(t.Context(), s.Pool, "", pgx.RowToStructByName[notification.DigestItem],
+				rows := roomtest.Must(db.Collect(t.Context(), s.Pool, "", pgx.RowToStructByNameLax[notification.DigestItem],
 					"SELECT delivery_id, event_id, title, body, created_at FROM notification WHERE digest_id = $1 ORDER BY id", id))(t)
 				require.Len(t, rows, len(sealed.Items))
 				text := roomtest.Must(write(digest, rows))(t)

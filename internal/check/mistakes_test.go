@@ -213,7 +213,7 @@ func TestMistakes(t *testing.T) {
 			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "no template ORDER_PAID/EMAIL in en"},
 		{name: "key that digests lack", sql: template + `('digest', 'EMAIL', 'de', 'x', '{{.payload.name}}'); UPDATE recipient
 				SET locale = 'de' WHERE user_id = '42'`,
-			where: "notification_template digest/EMAIL/de", problem: "a digest has .Items, .recipient and .event.type"},
+			where: "notification_template digest/EMAIL/de", problem: "a digest has .Items, .recipient, .event.type, .reason"},
 
 		{name: "url that leads elsewhere", sql: link + `('ORDER_PAID', '*', 'en', 'x', 'x', 'javascript:alert({{.payload.id}})')`,
 			where: "notification_template ORDER_PAID/*/en", problem: "the url must be https"},

@@ -47,8 +47,10 @@ func TestRecipientsOfAForeignDirectory(t *testing.T) {
 	s := roomtest.InForeignDirectory(t)
 	waiter := notification.Recipient{
 		UserType: notification.RestaurantUser, Who: "staff", UserID: roomtest.Ada, Entity: roomtest.Restaurant5, Roles: []string{"MANAGER",
-			"WAITER"}, HasDevice: true, Preferences: []notification.Preference{},
+			"WAITER"}, MemberRole: "MANAGER", HasDevice: true, Preferences: []notification.Preference{},
 	}
+	onlyWaiter := waiter
+	onlyWaiter.MemberRole = "WAITER"
 	guest := notification.Recipient{UserType: notification.Customer, Who: "customer", UserID: "7", Entity: roomtest.Everybody,
 		Preferences: []notification.Preference{}}
 	tests := []struct {
@@ -58,7 +60,7 @@ func TestRecipientsOfAForeignDirectory(t *testing.T) {
 	}{
 		{name: "all of an entity", target: notification.Target{Entity: roomtest.Restaurant5}, want: []notification.Recipient{waiter}},
 		{name: "in one of their roles", target: notification.Target{Entity: roomtest.Restaurant5, Roles: []string{"WAITER"}},
-			want: []notification.Recipient{waiter}},
+			want: []notification.Recipient{onlyWaiter}},
 		{name: "in a role that is not active", target: notification.Target{Entity: roomtest.Restaurant5, Roles: []string{"COOK"}}},
 		{name: "everybody of a type", target: notification.Target{Entity: roomtest.Everybody, UserType: notification.Customer},
 			want: []notification.Recipient{guest}},

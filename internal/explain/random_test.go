@@ -150,12 +150,12 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 	}
 	d.exec(t, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body, created_at,
-		       expires_at)
-		SELECT event_id, event_type, $2, $3, $4, $5, $6, $7, 'title', 'body', now() - interval '2 minutes', $8 FROM event_outbox
+		       expires_at, member_role)
+		SELECT event_id, event_type, $2, $3, $4, $5, $6, $7, 'title', 'body', now() - interval '2 minutes', $8, nullif($9, '') FROM event_outbox
 		       WHERE event_id = $1
 		ON CONFLICT (delivery_id) DO UPDATE SET created_at = excluded.created_at, expires_at = excluded.expires_at, status = 'PENDING',
 		       attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL`, key.EventID,
-		key.UserType, key.UserID, entity.Type, entity.ID, key.Channel, id, expiresAt)
+		key.UserType, key.UserID, entity.Type, entity.ID, key.Channel, id, expiresAt, plan.Facts.Recipient.MemberRole)
 
 	d.exec(t, "DELETE FROM counted_message WHERE message_id = $1", id)
 

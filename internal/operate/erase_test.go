@@ -135,7 +135,7 @@ func TestErase(t *testing.T) {
 	require.Equal(t, "Trillian", postgrestest.Get[string](t, o.DB, "SELECT title FROM notification WHERE delivery_id = 'others'"))
 	require.ElementsMatch(t, []string{"ESCALATION sent", "REPLACED item", "REPLACED waits"},
 		postgrestest.List(t, o.DB, "SELECT kind || ' ' || delivery_id FROM delivery_follow_up"))
-	require.Equal(t, []string{"CUSTOMER/42 --reason request 17", "CUSTOMER/42 changed 19 rows, 2 events --reason request 17"},
+	require.Equal(t, []string{"CUSTOMER/42 --reason request 17", "CUSTOMER/42 changed 21 rows, 2 events --reason request 17"},
 		postgrestest.List(t, o.DB, "SELECT concat_ws(' ', target, detail) FROM operator_action ORDER BY id"))
 
 	postgrestest.Exec(t, o.DB, "UPDATE processed_event SET status = 'SUCCESS'")

@@ -130,7 +130,7 @@ func TestRecipientHasEveryField(t *testing.T) {
 	}, got.Preferences)
 	got.Preferences = nil
 	require.Equal(t, notification.Recipient{
-		UserType: notification.RestaurantUser, Who: "staff", UserID: "10", Roles: []string{"STAFF"}, Entity: roomtest.Restaurant5,
+		UserType: notification.RestaurantUser, Who: "staff", UserID: "10", Roles: []string{"STAFF"}, Entity: roomtest.Restaurant5, MemberRole: "STAFF",
 		Name: "Ada", Email: "ada@example.com", Phone: "+15005550006", SlackWebhookURL: "https://hooks.slack.com/services/x",
 		HasDevice: true, Locale: "it-CH", Timezone: "Europe/Rome",
 	}, got)
