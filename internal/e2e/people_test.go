@@ -56,7 +56,7 @@ func TestPeople(t *testing.T) {
 		silent)
 
 	preferences := b.open(link("preferences"))
-	preferences.click("input[value='EMAIL/menus']")
+	preferences.click("input[name=on][value='EMAIL/menus']")
 	preferences.click("button.main")
 	preferences.await(`document.querySelector("[role=status]")?.innerText.startsWith("Saved.")`)
 	s.awaitCount(1, `SELECT count(*) FROM preference_change WHERE user_id = '10' AND category = 'menus' AND changed_by = 'link'`)

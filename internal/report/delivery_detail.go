@@ -15,7 +15,7 @@ type DeliveryDetail struct {
 	DeliveryRow
 	Provider          string       `json:"provider"` // the provider that has the message, or may have it; empty: none
 	ProviderMessageID string       `json:"provider_message_id"`
-	MemberRole        string       `json:"member_role"` // the role in the entity through which the event named the recipient; empty: none
+	MemberRole        string       `json:"member_role"`    // the role in the entity through which the event named the recipient; empty: none
 	HasText           bool         `json:"has_text"`       // false: it could not be rendered, and last_error says why
 	DigestItems       int          `json:"digest_items"`   // deliveries in its digest, with this one; 0: no digest
 	ReceiptFailed     bool         `json:"receipt_failed"` // a receipt made it FAILED
