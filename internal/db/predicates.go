@@ -71,7 +71,7 @@ const (
 	Erased = `EXISTS (SELECT FROM erased_recipient e WHERE e.user_type = n.user_type AND e.user_id = n.user_id)`
 )
 
-// EntityName is what people call the entity of a row n. entity_name may be a view.
+// EntityName reads the name of the entity of a row n. entity_name may be a view.
 const EntityName = `coalesce((
 		    SELECT y.name::text
 		    FROM   entity_name y
@@ -82,9 +82,9 @@ const EntityName = `coalesce((
 
 // MembershipOf joins the membership of a row n's recipient in n's entity: whether it is active, the
 // roles, whether the recipient hears only what is important, and whether they have muted the entity. A
-// view may have several rows of a member. Who follows the entity has the role FOLLOWER, if the condition
-// told holds: the event tells followers of n's entity. A recipient whom an event names as a follower,
-// and who is no follower now, is no member.
+// view may have several rows of a member. A person who follows the entity has the role FOLLOWER, if the
+// condition told holds: the event tells followers of n's entity. If an event names a person as a follower,
+// and the person no longer follows, the person is no member.
 func MembershipOf(told string) string {
 	const counts = `n.member_role IS DISTINCT FROM '` + notification.Follower + `' OR d.role = '` + notification.Follower + `'`
 	return `CROSS JOIN LATERAL (

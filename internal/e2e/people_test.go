@@ -87,7 +87,7 @@ func (s *system) changeMenu(name, eventType string) string {
 	return s.emit(s.name+"-"+name, eventType, "RESTAURANT/5", `{"dish": "Risotto"}`)
 }
 
-// sees opens the console as a viewer, whom a proxy signs in.
+// sees opens the console as a viewer. A proxy signs the viewer in.
 func (s *system) sees(b *browser, sent, silent string) {
 	var console *url.URL
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
@@ -107,7 +107,7 @@ func (s *system) sees(b *browser, sent, silent string) {
 	says("muted")
 	says("by a link")
 	tab = b.open(proxy.URL + "/delivery?" + url.Values{"id": {sent}}.Encode())
-	says("you follow Trattoria")
+	says("you follow restaurant 5")
 	says("You need the role operator")
 	tab = b.open(proxy.URL + "/event?" + url.Values{"id": {silent}}.Encode())
 	says("MUTED")

@@ -38,7 +38,7 @@ type Frame struct {
 	Body           string    `json:"body"`
 	URL            string    `json:"url,omitempty"`         // where it leads: meets [IsLink]
 	CreatedAt      time.Time `json:"created_at"`            // UTC, to the second
-	EntityType     string    `json:"entity_type,omitempty"` // of the entity through which the event named the recipient; empty: unknown, or a digest
+	EntityType     string    `json:"entity_type,omitempty"` // through which the event named them; empty: unknown, or a digest
 	EntityID       string    `json:"entity_id,omitempty"`
 	EntityName     string    `json:"entity_name,omitempty"`  // what people call the entity; empty: it has no name
 	Reason         string    `json:"reason,omitempty"`       // why they get it, in their language: you follow order 7

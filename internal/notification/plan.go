@@ -95,7 +95,9 @@ type DecidedRecipient struct {
 
 // NewDecided returns a recipient without decisions.
 func NewDecided(r Recipient) DecidedRecipient {
-	return DecidedRecipient{UserType: r.UserType, UserID: r.UserID, Entity: r.Entity, Decisions: map[Channel]Decision{}, MemberRole: r.MemberRole}
+	return DecidedRecipient{
+		UserType: r.UserType, UserID: r.UserID, Entity: r.Entity, MemberRole: r.MemberRole, Decisions: map[Channel]Decision{},
+	}
 }
 
 // Add adds the decision about a channel.

@@ -8,8 +8,8 @@ import (
 	"herald/internal/notification"
 )
 
-// Who has muted the entity hears only what is mandatory, and who follows it for what is important also
-// what has the priority HIGH. The priority of their own preference does not count.
+// A person who has muted the entity hears only mandatory messages. A person who follows it for important
+// messages also hears those with the priority HIGH. The priority of the person's preference does not count.
 func TestMuted(t *testing.T) {
 	t.Parallel()
 

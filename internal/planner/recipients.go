@@ -142,8 +142,8 @@ const memberOf = `
 		               OFFSET 0`
 
 // namedBefore reports whether another target names x better: they hear more through it, or as much
-// and it comes earlier. quiet is what they hear through t. It looks up each membership by key, and of a
-// single target nothing.
+// and it comes earlier. The parameter quiet says how little they hear through t. It looks up each membership
+// by key. With a single target it looks up nothing.
 func namedBefore(quiet string) string {
 	return `EXISTS (
 		SELECT FROM target o

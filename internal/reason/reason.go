@@ -24,7 +24,7 @@ type sentences struct {
 
 	Follower string
 	Member   string            // no role is known
-	Role     string            // a role without a sentence of its own
+	Role     string            // a role that Roles does not have
 	Roles    map[string]string // by role
 	Entities map[string]string // words for types of entity; others are written as they are
 }

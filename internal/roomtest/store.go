@@ -31,7 +31,9 @@ func Empty(t *testing.T, s *db.DB) {
 	postgrestest.Exec(t, s, `
 		DELETE FROM notification_decision; DELETE FROM notification; DELETE FROM delivery_receipt; DELETE FROM delivery_follow_up;
 		DELETE FROM event_type_escalation; DELETE FROM event_type_channel_routing; DELETE FROM event_category;
-		DELETE FROM entity_follow; DELETE FROM entity_mute; DELETE FROM event_type_recipients; DELETE FROM entity_notification_settings; DELETE FROM user_notification_preferences; DELETE FROM user_category_preferences;
+		DELETE FROM entity_follow; DELETE FROM entity_mute;
+		DELETE FROM event_type_recipients; DELETE FROM entity_notification_settings;
+		DELETE FROM user_notification_preferences; DELETE FROM user_category_preferences;
 		DELETE FROM user_settings; DELETE FROM recipient_suppression; DELETE FROM recipient; DELETE FROM processed_event;
 		DELETE FROM event_outbox;
 		INSERT INTO channel_user_type (channel_type, user_type) VALUES ('EMAIL', 'RESTAURANT_USER') ON CONFLICT DO NOTHING`)

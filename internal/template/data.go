@@ -63,7 +63,7 @@ func DigestType(eventType string) string { return eventType + "." + DigestName }
 // Digest writes the text of a digest, with its items in order. It uses the most specific
 // template of [DigestType] in rows, or else of [DigestName]. The template may use .recipient,
 // .event.type, .reason, .mute_url, .preferences_url and .Items, each with title, body, event_id,
-// created_at, reason and mute_url. The digest's own reason is that of all items, if they have one entity. A body with markup is not
+// created_at, reason and mute_url. If all items have the same entity, the digest has their reason. A body with markup is not
 // escaped again; a template for every channel gets its plain text.
 //
 // Errors are like those from [Set.Render].

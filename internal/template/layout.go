@@ -62,8 +62,8 @@ func checkLayout(row notification.Template) error {
 		return nil // compile reports it
 	}
 	if layoutRoots().check(t.Tree.Root, true) != nil {
-		return fmt.Errorf("layout %s: it names a field other than .unsubscribe_url, .preferences_url, .mute_url, .reason, .event.type and .recipient",
-			row.Layout)
+		return fmt.Errorf("layout %s: it names a field other than .unsubscribe_url, .preferences_url, .mute_url, .reason, .event.type and "+
+			".recipient", row.Layout)
 	}
 	return nil
 }
