@@ -98,7 +98,6 @@ var allowing = map[string][]Role{
 	"GET /{$}":        allRoles,
 	"GET /events":     allRoles,
 	"GET /event":      allRoles,
-	"GET /simulation": allRoles,
 	"GET /deliveries": allRoles,
 	"GET /delivery":   allRoles,
 	"GET /why":        allRoles,
@@ -115,7 +114,8 @@ var allowing = map[string][]Role{
 	"/":               allRoles,
 	"/codec/":         allRoles,
 
-	ownPayload: {Editor},
+	"GET /simulation": {Approver, Editor},
+	ownPayload:        {Editor},
 
 	"delivery cancel":     {OnCall},
 	"delivery send-now":   {OnCall},

@@ -78,7 +78,7 @@ var everyAction = map[string]tried{
 	"GET /{$}":            {viewing, "/", nil},
 	"GET /events":         {viewing, "/events", nil},
 	"GET /event":          {viewing, "/event?id=evt-1", nil},
-	"GET /simulation":     {viewing, "/simulation?id=evt-1", nil},
+	"GET /simulation":     {"approver editor", "/simulation?id=evt-1", nil},
 	"GET /deliveries":     {viewing, "/deliveries", nil},
 	"GET /delivery":       {viewing, "/delivery?id=waits", nil},
 	"GET /why":            {viewing, "/why?event=evt-1&recipient=CUSTOMER/1&channel=SMS", nil},
