@@ -79,6 +79,7 @@ func comparisons() []*comparison {
 		relayToKafkaAndPeople(),
 		relayMemory(),
 		relayMissingTopic(),
+		followers(),
 		restore(),
 		console(),
 	}
