@@ -163,7 +163,7 @@ func TestSendWhileTheSenderIsPaused(t *testing.T) {
 
 	require.Equal(t, notification.Pending, result.Status)
 	require.WithinRange(t, result.NotBefore, time.Now().Add(4*time.Minute), time.Now().Add(7*time.Minute))
-	require.Contains(t, result.Wait, ": optional messages from news@example.com are paused since 2026-03-01 09:30:00.000Z: "+
+	require.Contains(t, result.Wait, ": optional messages over EMAIL are paused since 2026-03-01 09:30:00.000Z: "+
 		"12 complaints of 3000 recipients in seven days at sendgrid")
 	require.Equal(t, 1, mail.calls)
 	require.Len(t, db.released, 1)

@@ -64,6 +64,7 @@ func consoleHandler(c *contracted) http.Handler {
 		}},
 		postgrestest.Delivery{
 			ID: "evt-1-customer7-EMAIL", EventType: "PROMOTION", UserID: "7", Status: notification.Failed, LastError: "sendgrid refused: 400",
+			CreatedAt: time.Now().Add(-90 * time.Minute),
 		},
 		postgrestest.Delivery{
 			ID: "evt-2-customer7-EMAIL", EventID: "evt-2", EventType: "RESERVATION_CONFIRMED", UserID: "7",

@@ -755,7 +755,7 @@ CREATE TABLE sender_count (
     provider text NOT NULL, -- notification.provider.
     sender text NOT NULL, -- delivery_attempt.sender.
     since timestamp with time zone NOT NULL, -- Midnight in UTC of the day of notification.sent_at, or sender_state.resumed_at for messages after the resume on that day.
-    kind text NOT NULL, -- RECIPIENT: a receipt tells if a message arrived. Others: delivery_receipt.harm.
+    kind text NOT NULL, -- RECIPIENT: a receipt tells if a message arrived. COMPLAINT, BOUNCE, BLOCK: delivery_receipt.harm.
     recipients bigint[] NOT NULL, -- The 4,096 smallest hashes of the recipients. Fewer hashes are all of them; 4,096 tell the number of recipients to about 2 %.
     CONSTRAINT sender_count_pkey PRIMARY KEY (channel, provider, sender, since, kind),
     CONSTRAINT sender_count_channel FOREIGN KEY (channel) REFERENCES channel(channel_type),

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +42,22 @@ func TestMCP(t *testing.T) {
 	tools, err := client.ListTools(ctx, nil)
 	require.NoError(t, err)
 	require.Len(t, tools.Tools, 6)
+	document, err := os.ReadFile("../docs/mcp.md")
+	require.NoError(t, err)
+	for _, tool := range tools.Tools {
+		require.Contains(t, string(document), "| `"+tool.Name+"` |")
+	}
+	_, configuration, _ := strings.Cut(string(document), "```json\n")
+	configuration, _, _ = strings.Cut(configuration, "```")
+	var clients struct {
+		Servers map[string]struct {
+			Command string
+			Args    []string
+		} `json:"mcpServers"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(configuration), &clients))
+	require.Equal(t, command.Args[1:], clients.Servers["herald"].Args)
+	require.Equal(t, filepath.Base(program), clients.Servers["herald"].Command)
 	result, err := client.CallTool(ctx, &sdk.CallToolParams{Name: "event_show", Arguments: map[string]any{"id": "evt-1"}})
 	require.NoError(t, err)
 	require.False(t, result.IsError)

@@ -103,6 +103,7 @@ var helpStates = []struct {
 	begins  string
 	prepare func(h *help) (event string)
 }{
+	{"starter channel resume sendgrid --sender", (*help).paused},
 	{"starter delivery cancel evt-1", (*help).waiting},
 	{"starter delivery reschedule evt-1", (*help).waiting},
 	{"starter delivery send-now evt-1", (*help).waiting},
@@ -183,6 +184,13 @@ func (h *help) exported() string {
 func (h *help) polled() string {
 	h.t.Helper()
 	h.starter("poller", "start")
+	return h.sent
+}
+
+// paused pauses the sender of the example.
+func (h *help) paused() string {
+	h.t.Helper()
+	h.exec(`INSERT INTO sender_state (channel, provider, sender, paused_at) VALUES ('EMAIL', 'sendgrid', 'news@example.com', now())`)
 	return h.sent
 }
 

@@ -321,8 +321,8 @@ func TestInboxDocument(t *testing.T) {
 	t.Parallel()
 
 	steps := runnable(t, "docs/inbox.md")
-	require.Len(t, steps, 4, "an example in docs/inbox.md that this test does not know")
-	emit, code, requests, preferences := steps[0], steps[1], steps[2], steps[3]
+	require.Len(t, steps, 5, "an example in docs/inbox.md that this test does not know")
+	emit, code, requests, preferences, follows := steps[0], steps[1], steps[2], steps[3], steps[4]
 	r := newSystem(t).reader(t.TempDir())
 	r.starter("seed", "--slack-url", r.sandbox.URL)
 	r.startAll()
@@ -356,6 +356,12 @@ func TestInboxDocument(t *testing.T) {
 	r.awaitCount(1, "SELECT count(*) FROM user_notification_preferences WHERE user_id = '43' AND channel_type = 'EMAIL' "+
 		"AND quiet_hours_start = '22:00'")
 	r.awaitCount(1, "SELECT count(*) FROM user_settings WHERE user_id = '43' AND timezone = 'Europe/Rome'")
+	r.fill(
+		postgrestest.Target{EventType: "MENU_CHANGED", EntityType: "RESTAURANT", EntityIDPath: "@aggregate", Roles: []string{notification.Follower}},
+		postgrestest.Mute{UserType: notification.Customer, UserID: "43"})
+	r.shell(follows)
+	r.awaitCount(1, "SELECT count(*) FROM entity_follow WHERE user_id = '43' AND level = 'IMPORTANT'")
+	r.awaitCount(0, "SELECT count(*) FROM entity_mute")
 }
 
 // appPage is a page of an application, with the document's JavaScript, a gateway and a token.

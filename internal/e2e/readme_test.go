@@ -156,6 +156,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/inbox.md":        true, // TestInboxDocument; TestDocumentHasTheExample in internal/inbox
 		"docs/ingest.md":       true, // TestIngest
 		"docs/lifecycle.md":    true, // TestLifecycle
+		"docs/mcp.md":          true, // TestMCP in starter
 		"docs/metrics.md":      true, // TestMetrics
 		"docs/operations.md":   true, // TestOperations
 		"docs/outboxes.md":     true, // TestExample, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config

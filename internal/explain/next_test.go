@@ -111,7 +111,7 @@ func nextCases() []nextCase {
 
 	pausedSender := func(activity string) PendingActivity {
 		return PendingActivity{Activity: activity, State: "SCHEDULED", Attempt: 2, NextAttempt: &later, FailureType: activities.SenderPaused,
-			LastFailure: "optional messages from news@example.com are paused since 2026-11-21 09:00:00.000Z: " +
+			LastFailure: "optional messages over EMAIL are paused since 2026-11-21 09:00:00.000Z: " +
 				"12 complaints of 3000 recipients in seven days at sendgrid, see `starter channel list`"}
 	}
 	pausedBatch := batch(1)

@@ -261,7 +261,7 @@ func TestPausedSender(t *testing.T) {
 	for _, f := range []*limit.Failover{both, alone} {
 		_, err := f.Send(t.Context(), optional)
 		require.ErrorIs(t, err, notification.ErrBackOff)
-		require.ErrorContains(t, err, "optional messages from news@example.com are paused since ")
+		require.ErrorContains(t, err, "optional messages over EMAIL are paused since ")
 		require.ErrorContains(t, err, ": 300 complaints of 300 recipients in seven days at sendgrid, see `starter channel list`")
 		var backOff *notification.BackOffError
 		require.ErrorAs(t, err, &backOff)

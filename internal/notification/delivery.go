@@ -82,14 +82,15 @@ type AttemptResult struct {
 	Outcome        AttemptOutcome
 	ProviderStatus int    // HTTP status; 0: none
 	Provider       string `json:",omitempty"` // as in [Answer]
-	Sender         string `json:",omitempty"` // as in [Answer]
-	ProviderID     string // the provider's message id; only with OutcomeSent
-	Detail         string // why it was not sent; never contains an address or a text
-	DeadDevices    []string
-	Took           time.Duration     `json:",omitempty"` // as in [Answer]
-	Suppress       SuppressionReason `json:",omitempty"` // as in [ProviderError]
-	GiveUp         bool              `json:",omitempty"` // no attempt follows: the delivery becomes FAILED with the reason in Detail
-	Next           time.Time         `json:",omitzero"`  // when the next attempt is due, after a temporary failure; zero: unknown
+	// Sender is as in [Answer]. Heartbeats leave it out: an attempt that a crash left unrecorded counts for no sender.
+	Sender      string `json:"-"`
+	ProviderID  string // the provider's message id; only with OutcomeSent
+	Detail      string // why it was not sent; never contains an address or a text
+	DeadDevices []string
+	Took        time.Duration     `json:",omitempty"` // as in [Answer]
+	Suppress    SuppressionReason `json:",omitempty"` // as in [ProviderError]
+	GiveUp      bool              `json:",omitempty"` // no attempt follows: the delivery becomes FAILED with the reason in Detail
+	Next        time.Time         `json:",omitzero"`  // when the next attempt is due, after a temporary failure; zero: unknown
 }
 
 // SentBy names the provider that took a message, and the provider's id of the message. It is empty if

@@ -125,13 +125,13 @@ func (s SenderState) Level() SenderLevel {
 	}
 }
 
-// Waits says why an optional message of a paused sender waits.
+// Waits returns why an optional message of a paused sender waits. Histories have the text, so it has no address.
 func (s SenderState) Waits() string {
-	return fmt.Sprintf("optional messages from %s are paused since %s: %s at %s, see `starter channel list`",
-		s.Sender, InstantText(*s.PausedAt), s.Figures(), s.Provider)
+	return fmt.Sprintf("optional messages over %s are paused since %s: %s at %s, see `starter channel list`",
+		s.Channel, InstantText(*s.PausedAt), s.Figures(), s.Provider)
 }
 
-// Figures says what was counted: "12 complaints of 3000 recipients in seven days".
+// Figures returns what was counted: "12 complaints of 3000 recipients in seven days".
 func (s SenderState) Figures() string {
 	worst, _ := s.Worst()
 	return fmt.Sprintf("%d %s of %d recipients in seven days", s.Harmed(worst), worst.Noun(), s.Recipients)
