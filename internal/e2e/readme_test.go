@@ -161,6 +161,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/operations.md":   true, // TestOperations
 		"docs/outboxes.md":     true, // TestExample, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config
 		"docs/processes.md":    true, // TestReadme, TestRun
+		"docs/providers.md":    true, // TestHelpExamples
 		"docs/queues.md":       true, // TestConsumerOfTheDocument, TestBodiesOfTheDocument in internal/rabbitmq
 		"docs/roles.md":        true, // TestRoles
 		"docs/rules.md":        true, // TestRulesInTheDocument in starter

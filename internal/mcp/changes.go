@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,9 +23,6 @@ type Changes struct {
 	Operator func(operate.Order) *operate.Operator
 	Now      func() time.Time
 }
-
-// retryWait is the time that a retry waits for the end of its delivery.
-const retryWait = 10 * time.Second
 
 // changeNames names the changes that can be planned. A person approves and rejects events.
 var changeNames = []string{
@@ -69,48 +67,34 @@ func (c *Changes) add(server *sdk.Server, cfg Config) {
 	}, c.confirm)
 }
 
-// verb returns the verb of package operate, and the flags that the same command of starter would have.
-func (in PlanRequest) verb(now time.Time) (verb operate.Verb, flags string, err error) {
-	flags = "--mcp"
-	if in.Again {
-		flags += " --again"
-	}
+// change returns the change of package operate.
+func (in PlanRequest) change() (operate.Change, error) {
+	change := operate.Change{Command: in.Change, Again: in.Again}
 	if in.At != nil {
-		flags += " --at " + in.At.UTC().Format(time.RFC3339)
+		change.At = *in.At
 	}
-	if in.ID == "" || in.Again && in.Change != "delivery retry" || (in.At != nil) != (in.Change == "delivery reschedule") {
-		return verb, flags, advice.With(errors.New("the change is not complete, or has too much"),
+	switch {
+	case !slices.Contains(changeNames, in.Change):
+		return change, advice.With(operate.ErrNoSuchChange, "choose one that the description of plan_change names")
+	case in.ID == "" || in.Again && in.Change != "delivery retry" || (in.At != nil) != (in.Change == "delivery reschedule"):
+		return change, advice.With(errors.New("the change is not complete, or has too much"),
 			"give an id; at only for delivery reschedule, which needs it; again only for delivery retry")
 	}
-	switch in.Change {
-	case "delivery cancel":
-		verb = operate.CancelDelivery()
-	case "delivery retry":
-		verb = operate.RetryDelivery(in.Again, retryWait)
-	case "delivery send-now":
-		verb = operate.SendNow()
-	case "delivery reschedule":
-		if verb, err = operate.Reschedule(*in.At, now); err != nil {
-			err = advice.With(err, "give another time")
-		}
-	case "event cancel":
-		verb = operate.CancelEvent()
-	case "event retry":
-		verb = operate.RetryEvent(false)
-	default:
-		err = advice.With(errors.New("there is no such change"), "choose one that the description of plan_change names")
-	}
-	return verb, flags, err
+	return change, nil
 }
 
 // dryRun returns the plan of a change, and what a form binds to it.
 func (c *Changes) dryRun(ctx context.Context, in PlanRequest, reason string) (
 	order operate.Order, verb operate.Verb, planned operate.Outcome, binds []string, err error,
 ) {
-	verb, flags, err := in.verb(c.Now())
+	change, err := in.change()
 	if err != nil {
 		return order, verb, planned, nil, err
 	}
+	if verb, err = change.Verb(c.Now()); err != nil {
+		return order, verb, planned, nil, advice.With(err, "give another time")
+	}
+	flags := strings.TrimSpace("--mcp " + change.Flags())
 	order = operate.Order{Actor: c.Actor, Command: in.Change, Flags: flags, Reason: reason}
 	summary, err := c.Operator(order).DryRun(ctx, verb, operate.SelectIDs([]string{in.ID}))
 	if err != nil {

@@ -23,51 +23,17 @@ type changeRequest struct {
 // inputTime is the format of <input type="datetime-local">.
 const inputTime = "2006-01-02T15:04"
 
-// retryWait is the time that a retry waits for the end of its delivery.
-const retryWait = 10 * time.Second
-
-// verb returns the verb of package operate.
-func (a changeRequest) verb(now time.Time) (operate.Verb, error) {
-	switch a.Name {
-	case "delivery cancel":
-		return operate.CancelDelivery(), nil
-	case "delivery send-now":
-		return operate.SendNow(), nil
-	case "delivery retry":
-		return operate.RetryDelivery(a.Again, retryWait), nil
-	case "delivery reschedule":
-		until, err := time.Parse(inputTime, a.Until)
-		if err != nil {
-			return operate.Verb{}, &refusal{http.StatusBadRequest, "Name a time for the delivery."}
-		}
-		verb, err := operate.Reschedule(until, now)
-		if err != nil {
-			return operate.Verb{}, &refusal{http.StatusBadRequest, err.Error()}
-		}
-		return verb, nil
-	case "event cancel":
-		return operate.CancelEvent(), nil
-	case "event retry":
-		return operate.RetryEvent(false), nil
-	case "event approve":
-		return operate.ApproveEvent(), nil
-	case "event reject":
-		return operate.RejectEvent(), nil
-	default:
-		return operate.Verb{}, &refusal{http.StatusBadRequest, "There is no such change."}
+// change returns the change of package operate.
+func (a changeRequest) change() (operate.Change, error) {
+	change := operate.Change{Command: a.Name, Again: a.Again}
+	if a.Name != "delivery reschedule" {
+		return change, nil
 	}
-}
-
-// flags returns the flags that the same command of starter would have, for the audit.
-func (a changeRequest) flags() string {
-	var flags []string
-	if a.Again {
-		flags = append(flags, "--again")
+	var err error
+	if change.At, err = time.Parse(inputTime, a.Until); err != nil {
+		return change, &refusal{http.StatusBadRequest, "Name a time for the delivery."}
 	}
-	if a.Until != "" {
-		flags = append(flags, "--at "+a.Until+"Z")
-	}
-	return strings.Join(flags, " ")
+	return change, nil
 }
 
 // Kind returns delivery or event.
@@ -101,11 +67,15 @@ func (c *Console) change(ctx context.Context, r *http.Request) (page, error) {
 	if err := personOf(ctx).refusal(a.Name); err != nil {
 		return page{}, err
 	}
-	verb, err := a.verb(c.now())
+	asked, err := a.change()
 	if err != nil {
 		return page{}, err
 	}
-	order := operate.Order{Actor: actorOf(ctx), Command: a.Name, Flags: a.flags(), Reason: strings.TrimSpace(r.PostForm.Get("reason"))}
+	verb, err := asked.Verb(c.now())
+	if err != nil {
+		return page{}, &refusal{http.StatusBadRequest, err.Error()}
+	}
+	order := operate.Order{Actor: actorOf(ctx), Command: a.Name, Flags: asked.Flags(), Reason: strings.TrimSpace(r.PostForm.Get("reason"))}
 	planned, err := c.Operator(order).DryRun(ctx, verb, operate.SelectIDs([]string{a.ID}))
 	if err != nil {
 		return page{}, err
