@@ -33,6 +33,8 @@ func TestRecipientsWhoFollowOrMute(t *testing.T) {
 		member("1", "STAFF"), member("2", "MANAGER"), member("3", "STAFF"), member("5", "STAFF"), member("6", "STAFF"),
 		follow("2", "RESTAURANT", "5", "IMPORTANT"), follow("4", "RESTAURANT", "5", "ALL"), follow("7", "RESTAURANT", "5", "IMPORTANT"),
 		follow("8", "RESTAURANT", "5", "ALL"), follow("3", "ORDER", "7", "ALL"), follow("5", "ORDER", "7", "IMPORTANT"), follow("6", "ORDER", "7", "ALL"),
+		postgrestest.Member{EntityType: "CLUB", EntityID: "9", UserID: "7", Role: notification.Follower},
+		follow("7", "CLUB", "9", "ALL"), follow("4", "CLUB", "9", "ALL"),
 		mute("1", "RESTAURANT", "5"), mute("3", "ORDER", "7"), mute("6", "ORDER", "7"), mute("6", "RESTAURANT", "5"))
 
 	const follower = notification.Follower
@@ -43,9 +45,14 @@ func TestRecipientsWhoFollowOrMute(t *testing.T) {
 		targets []notification.Target
 		want    []string
 	}{
-		"any role":             {[]notification.Target{staff}, []string{"2 MANAGER", "1 STAFF muted", "3 STAFF", "5 STAFF", "6 STAFF muted"}},
-		"members or followers": {[]notification.Target{both}, []string{"2 MANAGER", "1 STAFF muted", "3 STAFF", "4 FOLLOWER", "5 STAFF", "6 STAFF muted", "7 FOLLOWER important"}},
-		"followers":            {[]notification.Target{onlyFollowers}, []string{"2 FOLLOWER important", "4 FOLLOWER", "7 FOLLOWER important"}},
+		"any role": {[]notification.Target{staff}, []string{"2 MANAGER", "1 STAFF muted", "3 STAFF", "5 STAFF", "6 STAFF muted"}},
+		"members or followers": {[]notification.Target{both},
+			[]string{"2 MANAGER", "1 STAFF muted", "3 STAFF", "4 FOLLOWER", "5 STAFF", "6 STAFF muted", "7 FOLLOWER important"}},
+		"followers": {[]notification.Target{onlyFollowers}, []string{"2 FOLLOWER important", "4 FOLLOWER", "7 FOLLOWER important"}},
+		"a member with the role of followers": {
+			[]notification.Target{{Entity: notification.Entity{Type: "CLUB", ID: "9"}, Roles: []string{follower}}},
+			[]string{"4 FOLLOWER", "7 FOLLOWER"},
+		},
 		"followers, who are members of what comes later": {[]notification.Target{followers, staff},
 			[]string{"2 MANAGER", "1 STAFF muted", "3 STAFF", "5 STAFF", "6 FOLLOWER muted"}},
 		"members, who follow what comes later": {[]notification.Target{staff, followers},

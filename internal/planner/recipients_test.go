@@ -229,7 +229,7 @@ func TestLastPageOfALargeDirectory(t *testing.T) {
 			late := cost(notification.Cursor{Rank: 1, Number: int64(last), UserID: strconv.Itoa(last), UserType: notification.RestaurantUser})
 			t.Logf("%s, analyzed %v: %d blocks, then %d", target.Entity, analyzed, first, late)
 			require.Less(t, late, 2*first)
-			require.Less(t, first, 3500, "a page has 100 recipients, with some 30 blocks each")
+			require.Less(t, first, 3000, "a page has 100 recipients, with some 20 blocks each")
 		}
 	}
 }
