@@ -130,4 +130,11 @@ func TestWhyOfAPurgedEvent(t *testing.T) {
 	left, err := e.WhyDelivery(t.Context(), "evt-1-staff2-EMAIL")
 	require.NoError(t, err)
 	require.Equal(t, []string{"they are not a member of RESTAURANT/5"}, left.Rules.Unreached)
+
+	d.exec(t, "INSERT INTO entity_follow (entity_type, entity_id, user_type, user_id) VALUES ('RESTAURANT', '5', 'RESTAURANT_USER', '2')")
+	d.exec(t, "UPDATE notification SET member_role = 'FOLLOWER' WHERE user_id = '2'")
+	follower, err := e.WhyDelivery(t.Context(), "evt-1-staff2-EMAIL")
+	require.NoError(t, err)
+	require.Empty(t, follower.Rules.Unreached)
+	require.Equal(t, "you follow restaurant 5", follower.Reason)
 }

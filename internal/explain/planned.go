@@ -20,7 +20,7 @@ func (e Explainer) planAgain(ctx context.Context, key report.DecisionKey, decide
 	if decided.Outbox != nil {
 		plan, err = e.planner().Event(ctx, key.EventID)
 	} else {
-		plan, err = e.planner().Purged(ctx, decided.EventType, decided.Entity)
+		plan, err = e.planner().Purged(ctx, decided.EventType, decided.Target())
 	}
 	if err == nil {
 		trace, err = plan.Trace(ctx, notification.RecipientKey{UserType: key.UserType, UserID: key.UserID}, key.Channel, now)

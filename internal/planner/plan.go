@@ -99,14 +99,14 @@ func (p Planner) Draft(ctx context.Context, event notification.Event, at time.Ti
 // draftID is the id of an event that is not stored.
 const draftID = "preview"
 
-// Purged reads the plan of an event whose row was purged: the rules of its type, and the entity through
-// which a delivery's row says that the event named people; the zero value: unknown.
-func (p Planner) Purged(ctx context.Context, eventType string, named notification.Entity) (*Plan, error) {
+// Purged reads the plan of an event whose row was purged: the rules of its type, and the target that a
+// delivery's row tells; without an entity: unknown.
+func (p Planner) Purged(ctx context.Context, eventType string, named notification.Target) (*Plan, error) {
 	setup, err := p.Rows.TypeSetup(ctx, eventType)
 	setup.Event.Type = eventType
 	plan := &Plan{EventSetup: setup, planner: p, read: time.Now()}
-	if named.Type != "" {
-		plan.Targets = []notification.Target{{Entity: named}}
+	if named.Entity.Type != "" {
+		plan.Targets = []notification.Target{named}
 	}
 	return plan, err
 }

@@ -28,6 +28,17 @@ type Decided struct {
 
 	ThrottledBy map[notification.Channel]string // the deliveries that they got instead
 	Entity      notification.Entity             // through which the recipient was told; zero: no delivery names one
+	MemberRole  string                          // the role in Entity through which they were told; empty: none
+}
+
+// Target returns the target that named the recipient, as far as a delivery's row tells: a follower is named
+// only as a follower.
+func (d Decided) Target() notification.Target {
+	target := notification.Target{Entity: d.Entity}
+	if d.MemberRole == notification.Follower {
+		target.Roles = []string{d.MemberRole}
+	}
+	return target
 }
 
 // Decided reads the decisions about a recipient. If nothing is known of the event, the
@@ -40,7 +51,7 @@ func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 		AND    user_type = $2
 		AND    user_id = $3`
 	const entity = `
-		SELECT entity_type, entity_id
+		SELECT entity_type, entity_id, coalesce(member_role, '')
 		FROM   notification
 		WHERE  event_id = $1
 		AND    user_type = $2
@@ -55,7 +66,8 @@ func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 	db.QueueEach(batch, []any{&found.DecidedAt, &found.Decisions, &found.ThrottledBy}, func() {}, decided, key.EventID, key.UserType,
 		key.UserID)
 	db.QueueEach(batch, []any{&found.EventType}, func() {}, "SELECT event_type FROM notification WHERE event_id = $1 LIMIT 1", key.EventID)
-	db.QueueEach(batch, []any{&found.Entity.Type, &found.Entity.ID}, func() {}, entity, key.EventID, key.UserType, key.UserID)
+	db.QueueEach(batch, []any{&found.Entity.Type, &found.Entity.ID, &found.MemberRole}, func() {}, entity, key.EventID, key.UserType,
+		key.UserID)
 	if err := r.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return Decided{}, db.Wrap(err, "read decision")
 	}
