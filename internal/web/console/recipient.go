@@ -27,6 +27,7 @@ type recipientPage struct {
 	Rows        []moment
 	Older       string
 	Preferences []report.Preference
+	Entities    []report.EntityChoice
 	Suppressed  []list.Suppression
 	Reach       []explain.Reach
 	Headline    string
@@ -114,6 +115,7 @@ func (c *Console) recipient(ctx context.Context, r *http.Request) (page, error) 
 		return c.lists().PreferenceChanges(loading, list.PreferenceFilter{RecipientKey: who, Channel: channel, Before: from.change}, pageSize)
 	})
 	load(group, &data.Preferences, func() ([]report.Preference, error) { return c.reader().Preferences(loading, who) })
+	load(group, &data.Entities, func() ([]report.EntityChoice, error) { return c.reader().EntityChoices(loading, who) })
 	if err := group.Wait(); err != nil {
 		return page{}, err
 	}
