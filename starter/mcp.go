@@ -56,7 +56,8 @@ func serveMCP(ctx context.Context, a *app, allowed bool) error {
 	if err != nil {
 		return err
 	}
-	cfg := mcp.Config{Answers: answers, Version: version.Read().String(), Logger: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	logs := slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn})
+	cfg := mcp.Config{Answers: answers, Version: version.Read().String(), Logger: slog.New(logs)}
 	if allowed {
 		if cfg.Changes, err = a.mcpChanges(ctx, answers.Explain.DB); err != nil {
 			return err
