@@ -228,7 +228,8 @@ func TestSealDigestMeasuresTheText(t *testing.T) {
 		"{{range .Items}}{{.stars}}{{end}}":                   {true, true},
 	} {
 		digest := notification.Digest{
-			Recipient: notification.Recipient{Name: strings.Repeat("A", 401)}, Templates: []notification.Template{{EventType: "digest", Channel: "*", Locale: "en", Body: body}},
+			Recipient: notification.Recipient{Name: strings.Repeat("A", 401)},
+			Templates: []notification.Template{{EventType: "digest", Channel: "*", Locale: "en", Body: body}},
 		}
 		items := slices.Repeat([]notification.DigestItem{{Title: "T", Body: strings.Repeat("x", 30)}}, 40)
 		require.Equal(t, want, [2]bool{db.fits(digest, items[:1]), db.fits(digest, items)}, body)

@@ -77,7 +77,8 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 	const requested = "RESERVATION_REQUESTED"
 	postgrestest.Add(t, store.Pool,
 		postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "10", Name: "Giulia", Email: staffAddress},
-		postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "11", Name: "Marco", Email: "marco@example.com"}, postgrestest.Device{Token: "fcm-token-2"},
+		postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "11", Name: "Marco", Email: "marco@example.com"},
+		postgrestest.Device{Token: "fcm-token-2"},
 		postgrestest.Route{EventType: requested, Mandatory: true}, postgrestest.Route{EventType: requested, Channel: notification.Push},
 		postgrestest.Category{EventType: requested, Category: "reservations"}, postgrestest.Template{Title: "Title", Body: "Body"},
 		postgrestest.Target{EventType: "RATED", EntityType: "RESTAURANT", EntityIDPath: "id", Roles: []string{"FOLLOWER"}},

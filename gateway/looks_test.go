@@ -157,7 +157,8 @@ func (c *contracted) letters() letters {
 		postgrestest.Add(c.t, c.store.Pool, postgrestest.Recipient{UserID: id, Email: r.Email, Locale: locale})
 		return r
 	}
-	postgrestest.Add(c.t, c.store.Pool, postgrestest.Route{EventType: "NEWSLETTER"}, postgrestest.Category{EventType: "NEWSLETTER", Category: "news"},
+	postgrestest.Add(c.t, c.store.Pool,
+		postgrestest.Route{EventType: "NEWSLETTER"}, postgrestest.Category{EventType: "NEWSLETTER", Category: "news"},
 		postgrestest.Target{EventType: "NEWSLETTER", UserType: notification.Customer, EntityType: "BROADCAST"})
 	postgrestest.Exec(c.t, c.store, "UPDATE event_type_channel_routing SET delivery_strategy = 'AGGREGATE', digest_at = '09:00' "+
 		"WHERE event_type = 'NEWSLETTER'")

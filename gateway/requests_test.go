@@ -164,7 +164,8 @@ func linkCases() []contractCase {
 	form := "application/x-www-form-urlencoded"
 	optional, mandatory := linkOver(notification.Push), linkOver(notification.Email)
 	busy := notification.Recipient{UserType: notification.RestaurantUser, UserID: "11", Email: "marco@example.com"} // has muted the most
-	preferences, mute := links.Preferences(notification.Email, staff(staffAddress)), links.Mute(notification.Email, staff(staffAddress), order7)
+	preferences, former := links.Preferences(notification.Email, staff(staffAddress)), links.Preferences(notification.Email, staff("old@example.com"))
+	mute, muteMore := links.Mute(notification.Email, staff(staffAddress), order7), links.Mute(notification.Email, busy, order7)
 	return []contractCase{
 		{"ask to unsubscribe", request{method: "GET", path: optional}, 200},
 		{"ask to unsubscribe from a mandatory category", request{method: "GET", path: mandatory}, 200},
@@ -175,18 +176,16 @@ func linkCases() []contractCase {
 		{"unsubscribe with a broken link", request{method: "POST", path: "/unsubscribe?token=", contentType: form}, 400},
 		{"preferences by a link", request{method: "GET", path: preferences}, 200},
 		{"preferences by a link, broken", request{method: "GET", path: preferences + "x"}, 400},
-		{"preferences by a link, former address", request{method: "GET", path: links.Preferences(notification.Email, staff("old@example.com"))}, 410},
+		{"preferences by a link, former address", request{method: "GET", path: former}, 410},
 		{"choose", request{method: "POST", path: preferences, contentType: form, body: "shown=PUSH/reservations"}, 200},
 		{"choose, mandatory", request{method: "POST", path: preferences, contentType: form, body: "shown=EMAIL/reservations"}, 422},
 		{"choose, broken link", request{method: "POST", path: preferences + "x", contentType: form}, 400},
-		{"choose, former address", request{method: "POST", path: links.Preferences(notification.Email, staff("old@example.com")), contentType: form},
-			410},
+		{"choose, former address", request{method: "POST", path: former, contentType: form}, 410},
 		{"ask to mute", request{method: "GET", path: mute}, 200},
 		{"ask to mute, broken link", request{method: "GET", path: mute + "x"}, 400},
 		{"ask to mute, former address", request{method: "GET", path: links.Mute(notification.Email, staff("old@example.com"), order7)}, 410},
 		{"mute by a link", request{method: "POST", path: mute, contentType: form, body: "mute=yes"}, 200},
-		{"mute by a link, too many", request{method: "POST", path: links.Mute(notification.Email, busy, order7), contentType: form, body: "mute=yes"},
-			422},
+		{"mute by a link, too many", request{method: "POST", path: muteMore, contentType: form, body: "mute=yes"}, 422},
 		{"mute by a link, broken", request{method: "POST", path: mute + "x", contentType: form}, 400},
 		{"mute by a link, former address", request{method: "POST", path: links.Mute(notification.Email, staff("old@example.com"), order7),
 			contentType: form}, 410},

@@ -37,7 +37,8 @@ func TestMCP(t *testing.T) {
 	for name, value := range c.environment {
 		command.Env = append(command.Env, name+"="+value)
 	}
-	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(ctx, &sdk.CommandTransport{Command: command}, nil)
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).
+		Connect(ctx, &sdk.CommandTransport{Command: command}, nil)
 	require.NoError(t, err)
 	tools, err := client.ListTools(ctx, nil)
 	require.NoError(t, err)

@@ -80,9 +80,11 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 					return outboxState{notification.OutboxState{Pending: 5}, 2}, tt.orders
 				}},
 			},
-			broker:  func() error { return tt.broker },
-			queues:  func(context.Context) (map[string]int, error) { return map[string]int{"q": 3}, tt.broker },
-			senders: map[notification.Channel]activities.Sender{notification.Email: limit.NewFailover(nil, &limit.Provider{Name: "smtp", Sender: ours{}})},
+			broker: func() error { return tt.broker },
+			queues: func(context.Context) (map[string]int, error) { return map[string]int{"q": 3}, tt.broker },
+			senders: map[notification.Channel]activities.Sender{
+				notification.Email: limit.NewFailover(nil, &limit.Provider{Name: "smtp", Sender: ours{}}),
+			},
 			followUps: func(ctx context.Context) (notification.FollowUpState, error) {
 				if _, bounded := ctx.Deadline(); !bounded {
 					return notification.FollowUpState{}, errors.New("the call has no deadline")

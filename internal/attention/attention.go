@@ -10,7 +10,7 @@ import (
 	"herald/internal/report"
 )
 
-// Fault is who can correct a finding.
+// Fault is the party that can correct a finding.
 type Fault string
 
 // The faults of findings.

@@ -115,7 +115,8 @@ func (s *system) sees(b *browser, sent, silent string) {
 	says("/delivery?"+url.Values{"id": {sent}}.Encode(), "you follow restaurant 5", "You need the role operator")
 	says("/event?"+url.Values{"id": {silent}}.Encode(), "MUTED", "You need the role operator")
 	for _, command := range []string{"delivery retry", "event retry", "event cancel", "event approve"} {
-		answer := must(http.PostForm(proxy.URL+"/change", url.Values{"change": {command}, "id": {strings.TrimSuffix(sent, "-staff10-EMAIL")}}))(s.t)
+		form := url.Values{"change": {command}, "id": {strings.TrimSuffix(sent, "-staff10-EMAIL")}}
+		answer := must(http.PostForm(proxy.URL+"/change", form))(s.t)
 		require.NoError(s.t, answer.Body.Close())
 		require.Equal(s.t, http.StatusForbidden, answer.StatusCode, command)
 	}

@@ -47,7 +47,9 @@ func newDesk(t *testing.T, changes func(*db.DB) *mcp.Changes) *desk {
 			Explain: explain.Explainer{DB: store, Unreachable: away, Texts: template.Engine{}},
 			Pollers: func(context.Context) (operate.Pollers, error) { return operate.Pollers{}, away },
 			CheckAll: func(ctx context.Context) check.Result {
-				result := check.Run(ctx, check.Planning(check.PlanningInput{DB: store, Since: 24 * time.Hour, Senders: check.Senders{Wired: wiring.New()}}))
+				result := check.Run(ctx, check.Planning(check.PlanningInput{
+					DB: store, Since: 24 * time.Hour, Senders: check.Senders{Wired: wiring.New()},
+				}))
 				result.Mistakes = append(result.Mistakes, check.Mistake{Place: "server", Problem: private, Remedy: private})
 				result.NotChecked = append(result.NotChecked, check.NotChecked{Subject: "broker", Reason: private})
 				return result
@@ -178,7 +180,7 @@ func TestAnswers(t *testing.T) {
 	require.Nil(t, status.Pollers)
 }
 
-// An error is an answer that says what to do.
+// Errors are answers, and they say what to do.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 

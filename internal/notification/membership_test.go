@@ -21,7 +21,8 @@ func TestNotNamed(t *testing.T) {
 	agency20 := notification.Entity{Type: "AGENCY", ID: "20"}
 	memberships := []notification.Membership{
 		{Entity: restaurant5, Role: "CHEF", Active: true}, {Entity: restaurant5, Role: "WAITER", Active: true},
-		{Entity: restaurant5, Role: "OWNER"}, {Entity: agency10, Role: "AGENT"}, {Entity: agency20, Role: "FOLLOWER", Active: true, Follows: true},
+		{Entity: restaurant5, Role: "OWNER"}, {Entity: agency10, Role: "AGENT"},
+		{Entity: agency20, Role: "FOLLOWER", Active: true, Follows: true},
 	}
 	tests := []struct {
 		name     string

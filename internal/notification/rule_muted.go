@@ -26,7 +26,7 @@ var muted = rule{
 		case r.ImportantOnly:
 			return important + ", and the priority is not HIGH"
 		case r.Entity.Type == "":
-			return "the entity is unknown, and so is whether they have muted it"
+			return "the entity is unknown, so Herald cannot tell whether they muted it"
 		default:
 			return fmt.Sprintf("%s is not muted", r.Entity)
 		}

@@ -14,6 +14,7 @@ func TestMuted(t *testing.T) {
 	t.Parallel()
 
 	high := []notification.Preference{{Channel: notification.Email, Enabled: true, Priority: notification.High}}
+	important := notification.Routing{Priority: notification.High}
 	for name, tt := range map[string]struct {
 		recipient notification.Recipient
 		route     notification.Routing
@@ -21,15 +22,15 @@ func TestMuted(t *testing.T) {
 	}{
 		"neither":                          {},
 		"muted":                            {recipient: notification.Recipient{Muted: true}, want: true},
-		"muted and HIGH":                   {recipient: notification.Recipient{Muted: true}, route: notification.Routing{Priority: notification.High}, want: true},
+		"muted and HIGH":                   {recipient: notification.Recipient{Muted: true}, route: important, want: true},
 		"muted and mandatory":              {recipient: notification.Recipient{Muted: true}, route: notification.Routing{Mandatory: true}},
 		"important":                        {recipient: notification.Recipient{ImportantOnly: true}, want: true},
 		"important and LOW":                {recipient: notification.Recipient{ImportantOnly: true}, route: notification.Routing{Priority: notification.Low}, want: true},
-		"important and HIGH":               {recipient: notification.Recipient{ImportantOnly: true}, route: notification.Routing{Priority: notification.High}},
+		"important and HIGH":               {recipient: notification.Recipient{ImportantOnly: true}, route: important},
 		"important and mandatory":          {recipient: notification.Recipient{ImportantOnly: true}, route: notification.Routing{Mandatory: true}},
 		"important and their own priority": {recipient: notification.Recipient{ImportantOnly: true, Preferences: high}, want: true},
 		"important, HIGH and muted": {recipient: notification.Recipient{ImportantOnly: true, Muted: true},
-			route: notification.Routing{Priority: notification.High}, want: true},
+			route: important, want: true},
 	} {
 		tt.route.Channel, tt.recipient.Email = notification.Email, "a@example.com"
 		tt.recipient.UserType, tt.recipient.Entity = notification.RestaurantUser, restaurant5

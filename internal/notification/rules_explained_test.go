@@ -114,7 +114,7 @@ func TestFindings(t *testing.T) {
 		}, rule: notification.DecisionMuted, finds: "they follow RESTAURANT/5 at the level IMPORTANT, and the priority is HIGH"},
 		{name: "an unknown entity, which cannot be muted", change: func(_ *notification.EventSetup, r *notification.Recipient) {
 			r.Entity = notification.Entity{}
-		}, rule: notification.DecisionMuted, finds: "the entity is unknown, and so is whether they have muted it"},
+		}, rule: notification.DecisionMuted, finds: "the entity is unknown, so Herald cannot tell whether they muted it"},
 		{name: "any role", rule: notification.DecisionRoleRestricted, finds: "any role is allowed"},
 		{name: "some roles", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{"MANAGER", "CHEF"} }),
 			rule: notification.DecisionRoleRestricted, finds: "only the roles MANAGER, CHEF are allowed, and theirs is WAITER"},

@@ -28,7 +28,8 @@ func plantGuest(t *testing.T) People {
 		`INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('GUEST', '7', 'Europe/London')`,
 		`INSERT INTO entity_follow (user_type, user_id, entity_type, entity_id, level) VALUES ('GUEST', '7', 'ORDER', 'Zaphod', 'IMPORTANT'),
 			('GUEST', '7', 'ORDER', '8', 'IMPORTANT')`,
-		`INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id) VALUES ('GUEST', '7', 'ORDER', 'Zaphod'), ('GUEST', '7', 'ORDER', '8')`,
+		`INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id)
+		 VALUES ('GUEST', '7', 'ORDER', 'Zaphod'), ('GUEST', '7', 'ORDER', '8')`,
 		`INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('shared', 'GUEST', '7', '{}'),
 			('other', 'GUEST', '7', '{}')`,
 		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, entity_type, entity_id)

@@ -24,7 +24,8 @@ func TestResumeSender(t *testing.T) {
 	o := &operate.Operator{DB: s, Order: operate.Order{Actor: "ann", Command: "channel resume", Flags: "--sender news@example.com"}}
 	require.ErrorContains(t, o.ResumeSender(t.Context(), "sendgrid", "news@example.com"), "not resumed without a reason")
 	o.Order.Reason = "old addresses removed"
-	require.ErrorContains(t, o.ResumeSender(t.Context(), "smtp", "news@example.com"), `no sender "news@example.com" is paused at provider "smtp"`)
+	require.ErrorContains(t, o.ResumeSender(t.Context(), "smtp", "news@example.com"),
+		`no sender "news@example.com" is paused at provider "smtp"`)
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM operator_action"))
 
 	views, err := operate.ReadProviders(t.Context(), s, wiring.New())

@@ -32,7 +32,8 @@ func TestRecipientsWhoFollowOrMute(t *testing.T) {
 	postgrestest.Add(t, s.Pool,
 		member("1", "STAFF"), member("2", "MANAGER"), member("3", "STAFF"), member("5", "STAFF"), member("6", "STAFF"),
 		follow("2", "RESTAURANT", "5", "IMPORTANT"), follow("4", "RESTAURANT", "5", "ALL"), follow("7", "RESTAURANT", "5", "IMPORTANT"),
-		follow("8", "RESTAURANT", "5", "ALL"), follow("3", "ORDER", "7", "ALL"), follow("5", "ORDER", "7", "IMPORTANT"), follow("6", "ORDER", "7", "ALL"),
+		follow("8", "RESTAURANT", "5", "ALL"),
+		follow("3", "ORDER", "7", "ALL"), follow("5", "ORDER", "7", "IMPORTANT"), follow("6", "ORDER", "7", "ALL"),
 		postgrestest.Member{EntityType: "CLUB", EntityID: "9", UserID: "7", Role: notification.Follower},
 		follow("7", "CLUB", "9", "ALL"), follow("4", "CLUB", "9", "ALL"),
 		mute("1", "RESTAURANT", "5"), mute("3", "ORDER", "7"), mute("6", "ORDER", "7"), mute("6", "RESTAURANT", "5"))

@@ -124,8 +124,8 @@ const (
 		               AND    u.entity_type = t.entity_type
 		               AND    u.entity_id = t.entity_id
 		               OFFSET 0)`
-	// quiet is how little a person x hears through a target t that names them: 0 everything, 1 what is
-	// important, 2 what is mandatory.
+	// quiet is the lowest importance that a person x hears through a target t that names them: 0 everything,
+	// 1 important messages, 2 mandatory messages.
 	quietMember   = `CASE WHEN ` + muted + ` THEN 2 ELSE 0 END`
 	quietFollower = `CASE WHEN ` + muted + ` THEN 2 WHEN x.level = 'IMPORTANT' THEN 1 ELSE 0 END`
 )
@@ -142,8 +142,8 @@ const memberOf = `
 		               OFFSET 0`
 
 // namedBefore reports whether another target names x better: they hear more through it, or as much
-// and it comes earlier. The parameter quiet says how little they hear through t. It looks up each membership
-// by key. With a single target it looks up nothing.
+// and it comes earlier. The parameter quiet is the expression for target t. namedBefore looks up each
+// membership by key. With a single target it looks up nothing.
 func namedBefore(quiet string) string {
 	return `EXISTS (
 		SELECT FROM target o

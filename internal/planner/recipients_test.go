@@ -130,7 +130,8 @@ func TestRecipientHasEveryField(t *testing.T) {
 	}, got.Preferences)
 	got.Preferences = nil
 	require.Equal(t, notification.Recipient{
-		UserType: notification.RestaurantUser, Who: "staff", UserID: "10", Roles: []string{"STAFF"}, Entity: roomtest.Restaurant5, MemberRole: "STAFF",
+		UserType: notification.RestaurantUser, Who: "staff", UserID: "10", Roles: []string{"STAFF"},
+		Entity: roomtest.Restaurant5, MemberRole: "STAFF",
 		Name: "Ada", Email: "ada@example.com", Phone: "+15005550006", SlackWebhookURL: "https://hooks.slack.com/services/x",
 		HasDevice: true, Locale: "it-CH", Timezone: "Europe/Rome",
 	}, got)
@@ -209,8 +210,9 @@ func TestLastPageOfALargeDirectory(t *testing.T) {
 	postgrestest.AddMany(t, s.Pool, 2*all, postgrestest.Recipient{}, postgrestest.Expressions{
 		"user_type": "(ARRAY ['CUSTOMER', 'RESTAURANT_USER'])[1 + i % 2]", "user_id": "i",
 	})
-	postgrestest.AddMany(t, s.Pool, all, postgrestest.Member{}, postgrestest.Expressions{"user_id": "2 * i - 1"})
-	postgrestest.AddMany(t, s.Pool, all, postgrestest.Follow{EntityType: "ORDER", EntityID: "7"}, postgrestest.Expressions{"user_id": "2 * i - 1"})
+	odd := postgrestest.Expressions{"user_id": "2 * i - 1"}
+	postgrestest.AddMany(t, s.Pool, all, postgrestest.Member{}, odd)
+	postgrestest.AddMany(t, s.Pool, all, postgrestest.Follow{EntityType: "ORDER", EntityID: "7"}, odd)
 	listening, asked := roomtest.Heard(t, s)
 	for _, analyzed := range []bool{false, true} {
 		if analyzed {

@@ -32,7 +32,8 @@ func TestFollowAndMute(t *testing.T) {
 	t.Parallel()
 
 	s := withFollowers(t)
-	p, ctx, who, other := preference.On(s), t.Context(), roomtest.Customer7, notification.RecipientKey{UserType: notification.Customer, UserID: "8"}
+	p, ctx := preference.On(s), t.Context()
+	who, other := roomtest.Customer7, notification.RecipientKey{UserType: notification.Customer, UserID: "8"}
 	trattoria, order := notification.Entity{Type: "RESTAURANT", ID: "5"}, notification.Entity{Type: "ORDER", ID: "a/b"}
 	require.Equal(t, []string{"RESTAURANT"}, roomtest.Must(p.FollowableTypes(ctx))(t))
 	for range 2 {
@@ -40,8 +41,9 @@ func TestFollowAndMute(t *testing.T) {
 		require.NoError(t, p.Follow(ctx, who, trattoria, notification.FollowImportant))
 		require.NoError(t, p.Mute(ctx, who, order))
 	}
-	require.Equal(t, []preference.Follow{{EntityType: "RESTAURANT", EntityID: "5", EntityName: "Trattoria", Level: notification.FollowImportant}},
-		roomtest.Must(p.Follows(ctx, who))(t))
+	require.Equal(t, []preference.Follow{
+		{EntityType: "RESTAURANT", EntityID: "5", EntityName: "Trattoria", Level: notification.FollowImportant},
+	}, roomtest.Must(p.Follows(ctx, who))(t))
 	require.Equal(t, []preference.Mute{{EntityType: "ORDER", EntityID: "a/b"}}, roomtest.Must(p.Mutes(ctx, who))(t))
 	require.Empty(t, roomtest.Must(p.Follows(ctx, other))(t))
 	require.Empty(t, roomtest.Must(p.Mutes(ctx, other))(t))

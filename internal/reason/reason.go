@@ -46,14 +46,14 @@ var all = sync.OnceValues(func() (language.Matcher, []sentences) {
 	return language.NewMatcher(tags), read
 })
 
-// Why is how an event reached a recipient.
+// Why is the path by which an event reached a recipient.
 type Why struct {
 	Entity     notification.Entity // through which the event named them; the zero value: unknown
 	EntityName string              // what people call it; empty: its type and id
 	MemberRole string              // as in [notification.Recipient]
 }
 
-// Of returns how an event reached a recipient.
+// Of returns the path by which an event reached a recipient.
 func Of(r notification.Recipient) Why {
 	return Why{Entity: r.Entity, EntityName: r.EntityName, MemberRole: r.MemberRole}
 }

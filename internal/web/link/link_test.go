@@ -123,8 +123,8 @@ func TestDigestsDiffer(t *testing.T) {
 	digest := func(who notification.RecipientKey, channel notification.Channel) string {
 		return string(links.bind(who, channel, "one@example.com").digest)
 	}
-	first := notification.RecipientKey{UserType: "CUSTOMER", UserID: "1"}
-	require.NotEqual(t, digest(first, notification.Email), digest(notification.RecipientKey{UserType: "CUSTOMER", UserID: "2"}, notification.Email))
+	first, second := notification.RecipientKey{UserType: "CUSTOMER", UserID: "1"}, notification.RecipientKey{UserType: "CUSTOMER", UserID: "2"}
+	require.NotEqual(t, digest(first, notification.Email), digest(second, notification.Email))
 	require.NotEqual(t, digest(first, notification.Email), digest(first, notification.SMS))
 }
 

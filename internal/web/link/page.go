@@ -29,7 +29,7 @@ var pageText string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// Brand is who the pages are from.
+// Brand is the sender that the pages show.
 type Brand struct {
 	Name    string // empty: not known
 	LogoURL string // https, or http on this machine; empty: a bell

@@ -29,7 +29,8 @@ func (f *fixture) oneClick(token string) answer {
 // off reports whether ada has turned a category off.
 func (f *fixture) off(category string, channel notification.Channel) bool {
 	f.t.Helper()
-	preferences, err := preference.On(f.store).Preferences(f.t.Context(), notification.RecipientKey{UserType: ada.UserType, UserID: ada.UserID})
+	who := notification.RecipientKey{UserType: ada.UserType, UserID: ada.UserID}
+	preferences, err := preference.On(f.store).Preferences(f.t.Context(), who)
 	require.NoError(f.t, err)
 	return preferences.Off(category, channel)
 }

@@ -48,7 +48,9 @@ func TestReports(t *testing.T) {
 		{"rejected", "6", notification.Receipt{
 			Status: notification.Failed, Detail: "error 6: it was filtered as unwanted", Harm: notification.HarmBlock,
 		}},
-		{"failed", "14", notification.Receipt{Status: notification.Failed, Detail: "error 14: the network blocks it", Harm: notification.HarmBlock}},
+		{"failed", "14", notification.Receipt{
+			Status: notification.Failed, Detail: "error 14: the network blocks it", Harm: notification.HarmBlock,
+		}},
 		{"rejected", "77", notification.Receipt{Status: notification.Failed, Detail: "error 77"}},
 		{"failed", "+393401234567", notification.Receipt{Status: notification.Failed}},
 	} {
