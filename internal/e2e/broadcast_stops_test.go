@@ -97,17 +97,21 @@ func (s *system) awaitEnds() {
 	s.eventually(func() bool {
 		open = nil
 		for _, event := range s.deliveries(`SELECT event_id FROM processed_event WHERE status = 'PROCESSING' ORDER BY event_id`) {
-			if s.waitsForHolder(event) {
-				s.retryNow(event, "AwaitHolder")
-			}
+			s.retryNow(event, "AwaitHolder")
 			open = append(open, s.progress(event))
 		}
 		return len(open) == 0
 	}, "events are still PROCESSING: %v", &open)
 }
 
-// retryNow makes Temporal begin the next attempt of a workflow's activities at once.
+// retryNow makes Temporal begin the next attempt of an activity at once, if an attempt has failed. An activity that
+// is reset before each attempt begins never begins one.
 func (s *system) retryNow(workflow, activity string) {
+	if !slices.ContainsFunc(s.pending(workflow), func(pending *workflowpb.PendingActivityInfo) bool {
+		return pending.GetActivityType().GetName() == activity && pending.GetAttempt() > 1
+	}) {
+		return
+	}
 	_, err := s.temporal.WorkflowService().ResetActivity(s.t.Context(), &workflowservice.ResetActivityRequest{
 		Namespace: client.DefaultNamespace, Execution: &commonpb.WorkflowExecution{WorkflowId: workflow},
 		Activity: &workflowservice.ResetActivityRequest_Type{Type: activity},
