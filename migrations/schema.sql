@@ -151,6 +151,7 @@ CASE
     WHEN (user_id ~ '^[0-9]{1,18}$'::text) THEN (user_id)::bigint
     ELSE '9223372036854775807'::bigint
 END), user_id, user_type);
+CREATE TRIGGER entity_follow_change AFTER INSERT OR DELETE OR UPDATE ON entity_follow FOR EACH ROW EXECUTE FUNCTION record_preference_change();
 CREATE TRIGGER leave_out_erased BEFORE INSERT ON entity_follow FOR EACH ROW EXECUTE FUNCTION leave_out_erased();
 
 -- The members of groups: of restaurant 5, of agency 7. It may be a view of your tables: Herald only reads it.
@@ -188,6 +189,7 @@ CREATE TABLE entity_mute (
     CONSTRAINT entity_mute_entity_type CHECK ((((octet_length(entity_type) >= 1) AND (octet_length(entity_type) <= 60)) AND (entity_type <> ALL (ARRAY['CUSTOMER'::text, 'ADMIN'::text, 'BROADCAST'::text])))),
     CONSTRAINT entity_mute_user_id CHECK ((((octet_length(user_id) >= 1) AND (octet_length(user_id) <= 64)) AND (user_id !~ '[[:cntrl:]]'::text)))
 );
+CREATE TRIGGER entity_mute_change AFTER INSERT OR DELETE OR UPDATE ON entity_mute FOR EACH ROW EXECUTE FUNCTION record_preference_change();
 CREATE TRIGGER leave_out_erased BEFORE INSERT ON entity_mute FOR EACH ROW EXECUTE FUNCTION leave_out_erased();
 
 -- What people call an entity: Trattoria instead of restaurant 5. Optional; it may be a view of your tables.
@@ -639,21 +641,23 @@ CREATE TABLE poller (
     CONSTRAINT poller_number CHECK ((number > 0))
 );
 
--- Each change of user_notification_preferences, user_category_preferences and user_settings. Triggers write it.
+-- Each change of user_notification_preferences, user_category_preferences, user_settings, entity_follow and entity_mute. Triggers write it.
 CREATE TABLE preference_change (
     id bigint GENERATED ALWAYS AS IDENTITY, -- The order of the changes of one setting.
     at timestamp with time zone DEFAULT now() NOT NULL, -- When the transaction of the change began.
     user_type text NOT NULL, -- Type of the recipient.
     user_id text NOT NULL, -- Id of the recipient.
-    setting text NOT NULL, -- ENABLED, QUIET_HOURS, PRIORITY, TIMEZONE or DIGEST_AT.
+    setting text NOT NULL, -- ENABLED, QUIET_HOURS, PRIORITY, TIMEZONE, DIGEST_AT, FOLLOW or MUTE.
     channel text, -- One of channel. Null: the setting holds for all.
     category text, -- event_category.category. Null: the setting holds for all.
-    old_value text, -- true, 22:00–08:00, NORMAL, Europe/Rome or 08:00. Null: no quiet hours, the zone of the directory, the usual time.
+    old_value text, -- true, 22:00–08:00, NORMAL, Europe/Rome, 08:00 or IMPORTANT. Null: no quiet hours, the zone of the directory, the usual time, not followed.
     new_value text, -- As old_value.
-    changed_by text DEFAULT COALESCE(NULLIF(current_setting('herald.changed_by'::text, true), ''::text), (SESSION_USER)::text) NOT NULL, -- Who changed it: inbox, unsubscribe link, sendgrid, else the role of the session.
+    changed_by text DEFAULT COALESCE(NULLIF(current_setting('herald.changed_by'::text, true), ''::text), (SESSION_USER)::text) NOT NULL, -- Who changed it: inbox, link, unsubscribe link, sendgrid, else the role of the session.
+    entity_type text, -- Kind of the entity that the person follows or has muted. Null: the setting is not FOLLOW or MUTE.
+    entity_id text, -- Id of the entity.
     CONSTRAINT preference_change_pkey PRIMARY KEY (user_type, user_id, id),
     CONSTRAINT preference_change_differs CHECK ((old_value IS DISTINCT FROM new_value)),
-    CONSTRAINT preference_change_setting CHECK ((setting = ANY (ARRAY['ENABLED'::text, 'QUIET_HOURS'::text, 'PRIORITY'::text, 'TIMEZONE'::text, 'DIGEST_AT'::text])))
+    CONSTRAINT preference_change_setting CHECK ((setting = ANY (ARRAY['ENABLED'::text, 'QUIET_HOURS'::text, 'PRIORITY'::text, 'TIMEZONE'::text, 'DIGEST_AT'::text, 'FOLLOW'::text, 'MUTE'::text]))) NOT VALID
 );
 CREATE INDEX preference_change_at ON preference_change USING btree (at);
 
@@ -1410,8 +1414,8 @@ CREATE OR REPLACE FUNCTION record_preference_change()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 BEGIN
-    INSERT INTO preference_change (user_type, user_id, channel, category, setting, old_value, new_value)
-    SELECT p.r ->> 'user_type', p.r ->> 'user_id', p.r ->> 'channel_type', p.r ->> 'category', s.setting,
+    INSERT INTO preference_change (user_type, user_id, channel, category, entity_type, entity_id, setting, old_value, new_value)
+    SELECT p.r ->> 'user_type', p.r ->> 'user_id', p.r ->> 'channel_type', p.r ->> 'category', p.r ->> 'entity_type', p.r ->> 'entity_id', s.setting,
            coalesce(max(s.value) FILTER (WHERE NOT p.is_new), s.default_value), coalesce(max(s.value) FILTER (WHERE p.is_new), s.default_value)
     FROM   (VALUES (false, to_jsonb(OLD)), (true, to_jsonb(NEW))) AS p (is_new, r)
     CROSS JOIN LATERAL (
@@ -1420,10 +1424,12 @@ BEGIN
                ('QUIET_HOURS', CASE WHEN (p.r ->> 'quiet_hours_enabled')::boolean AND p.r ->> 'quiet_hours_start' <> p.r ->> 'quiet_hours_end'
                                     THEN regexp_replace((p.r ->> 'quiet_hours_start') || '–' || (p.r ->> 'quiet_hours_end'), ':00(?=–|$)', '', 'g') END, NULL),
                ('TIMEZONE', p.r ->> 'timezone', NULL),
-               ('DIGEST_AT', regexp_replace(p.r ->> 'digest_at', ':00$', ''), NULL)
+               ('DIGEST_AT', regexp_replace(p.r ->> 'digest_at', ':00$', ''), NULL),
+               ('FOLLOW', p.r ->> 'level', NULL),
+               ('MUTE', CASE TG_TABLE_NAME WHEN 'entity_mute' THEN 'true' END, 'false')
     ) AS s (setting, value, default_value)
     WHERE  p.r IS NOT NULL
-    GROUP BY 1, 2, 3, 4, 5, s.default_value
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, s.default_value
     HAVING coalesce(max(s.value) FILTER (WHERE NOT p.is_new), s.default_value) IS DISTINCT FROM coalesce(max(s.value) FILTER (WHERE p.is_new), s.default_value);
     RETURN NULL;
 END

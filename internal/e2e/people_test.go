@@ -111,7 +111,7 @@ func (s *system) sees(b *browser, sent, silent string) {
 			return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(page, text) })
 		}, "%s never says %q", path, texts)
 	}
-	says("/recipient?type=RESTAURANT_USER&id=10", "RESTAURANT/5", "follows: all", "muted", "by a link")
+	says("/recipient?type=RESTAURANT_USER&id=10", "RESTAURANT/5", "follows: all", "RESTAURANT/5 was muted by the recipient, by a link.")
 	says("/delivery?"+url.Values{"id": {sent}}.Encode(), "you follow restaurant 5", "You need the role operator")
 	says("/event?"+url.Values{"id": {silent}}.Encode(), "MUTED", "You need the role operator")
 	for _, command := range []string{"delivery retry", "event retry", "event cancel", "event approve"} {

@@ -43,6 +43,14 @@ func TestChangeSentence(t *testing.T) {
 		{"inbox", `INSERT INTO user_settings VALUES ('CUSTOMER', '7', 'Europe/Rome')`,
 			"Time zone changed from the directory's to Europe/Rome by the recipient."},
 		{"inbox", `UPDATE user_settings SET digest_at = '08:00'`, "Time of digests changed from the usual one to 08:00 by the recipient."},
+		{"inbox", `INSERT INTO entity_follow (user_type, user_id, entity_type, entity_id) VALUES ('CUSTOMER', '7', 'RESTAURANT', '5')`,
+			"RESTAURANT/5 was followed at the level ALL by the recipient."},
+		{"inbox", `UPDATE entity_follow SET level = 'IMPORTANT'`, "RESTAURANT/5 was followed at the level IMPORTANT by the recipient."},
+		{"inbox", `UPDATE entity_follow SET level = 'IMPORTANT'`, ""},
+		{"link", `INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id) VALUES ('CUSTOMER', '7', 'ORDER', '7')`,
+			"ORDER/7 was muted by the recipient, by a link."},
+		{"inbox", `DELETE FROM entity_mute`, "ORDER/7 was unmuted by the recipient."},
+		{"", `DELETE FROM entity_follow`, "RESTAURANT/5 was unfollowed by " + role + "."},
 		{"", `UPDATE user_notification_preferences SET user_id = '8'`, "Priority over EMAIL changed from HIGH to NORMAL by " + role + "."},
 	}
 	var want []string

@@ -86,18 +86,22 @@ const (
 	SettingPriority   Setting = "PRIORITY"
 	SettingTimezone   Setting = "TIMEZONE"
 	SettingDigestAt   Setting = "DIGEST_AT"
+	SettingFollow     Setting = "FOLLOW"
+	SettingMute       Setting = "MUTE"
 )
 
 // PreferenceChange is a row of preference_change.
 type PreferenceChange struct {
-	ID        int64
-	At        time.Time
-	Setting   Setting
-	Channel   notification.Channel // empty: the setting holds for all
-	Category  string               // empty: the setting holds for all
-	OldValue  string               // empty: no quiet hours, the zone of the directory, the usual time of digests
-	NewValue  string               // likewise
-	ChangedBy string               // inbox, unsubscribe link, a provider, or a role of the database
+	ID         int64
+	At         time.Time
+	Setting    Setting
+	Channel    notification.Channel // empty: the setting holds for all
+	Category   string               // empty: the setting holds for all
+	EntityType string               // of FOLLOW and MUTE
+	EntityID   string               // likewise
+	OldValue   string               // empty: no quiet hours, the zone of the directory, the usual time of digests, not followed
+	NewValue   string               // likewise
+	ChangedBy  string               // inbox, link, unsubscribe link, a provider, or a role of the database
 }
 
 // PreferenceFilter selects changes of a recipient's preferences. A zero Channel or Before is no
@@ -112,6 +116,7 @@ var preferenceChanges = spec[PreferenceChange]{
 	doing: "read changes of preferences",
 	columns: `
 		p.id, p.at, p.setting, coalesce(p.channel, '') AS channel, coalesce(p.category, '') AS category,
+		coalesce(p.entity_type, '') AS entity_type, coalesce(p.entity_id, '') AS entity_id,
 		coalesce(p.old_value, '') AS old_value, coalesce(p.new_value, '') AS new_value, p.changed_by`,
 	from:  "preference_change p",
 	order: order{by: "p.id", newestFirst: true},

@@ -26,7 +26,7 @@ var columnsByTable = map[string]columnClasses{
 	"entity_member":             {erased: "entity_type entity_id user_type user_id role active"},
 	"entity_mute":               {erased: "entity_type entity_id user_type user_id created_at"},
 	"gateway_ticket":            {erased: "ticket_hash user_type user_id token_expires_at expires_at"},
-	"preference_change":         {erased: "id at user_type user_id setting channel category old_value new_value changed_by"},
+	"preference_change":         {erased: "id at user_type user_id setting channel category entity_type entity_id old_value new_value changed_by"},
 	"recipient":                 {erased: "user_type user_id name email phone slack_webhook_url locale timezone active webhook_url"},
 	"recipient_device":          {erased: "user_type user_id token active registered_at"},
 	"throttle":                  {erased: "user_type user_id event_type channel_type throttle_key delivery_id began_at ends_at"},

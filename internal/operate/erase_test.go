@@ -114,14 +114,14 @@ func TestErase(t *testing.T) {
 	want := map[string]int{
 		"recipient": 1, "recipient_device": 1, "entity_member": 1, "user_notification_preferences": 1, "user_category_preferences": 1,
 		"user_settings": 1, "entity_follow": 1, "entity_mute": 1,
-		"gateway_ticket": 1, "throttle": 1, "counted_message": 1, "notification": 4, "preference_change": 3,
+		"gateway_ticket": 1, "throttle": 1, "counted_message": 1, "notification": 4, "preference_change": 5,
 	}
 	plan := must(o.PlanErase(t.Context(), ada))(t)
 	require.Equal(t, want, rowsOf(plan))
 
 	done := erase(t, o)
 
-	want["preference_change"] += 3 // the triggers also record that the settings were deleted
+	want["preference_change"] += 5 // the triggers also record that the settings were deleted
 	require.Equal(t, want, rowsOf(done))
 	require.Equal(t, 2, done.Events, "the person's event, and the event about the person")
 	require.Equal(t, []string{"open"}, done.Open)
@@ -135,7 +135,7 @@ func TestErase(t *testing.T) {
 	require.Equal(t, "Trillian", postgrestest.Get[string](t, o.DB, "SELECT title FROM notification WHERE delivery_id = 'others'"))
 	require.ElementsMatch(t, []string{"ESCALATION sent", "REPLACED item", "REPLACED waits"},
 		postgrestest.List(t, o.DB, "SELECT kind || ' ' || delivery_id FROM delivery_follow_up"))
-	require.Equal(t, []string{"CUSTOMER/42 --reason request 17", "CUSTOMER/42 changed 21 rows, 2 events --reason request 17"},
+	require.Equal(t, []string{"CUSTOMER/42 --reason request 17", "CUSTOMER/42 changed 25 rows, 2 events --reason request 17"},
 		postgrestest.List(t, o.DB, "SELECT concat_ws(' ', target, detail) FROM operator_action ORDER BY id"))
 
 	postgrestest.Exec(t, o.DB, "UPDATE processed_event SET status = 'SUCCESS'")

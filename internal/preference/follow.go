@@ -102,12 +102,21 @@ func (s Store) Follow(
 	case !known:
 		return refused("nobody can follow %.60q: no event is for followers of this type", entity.Type)
 	}
-	return s.add(ctx, who, entity, followTable, insert, level)
+	return s.add(ctx, who, entity, byInbox, followTable, insert, level)
 }
 
 // Mute lets nothing reach a person through an entity, except what is mandatory. The error is a
 // [notification.PreferenceError] if the entity cannot be muted, or the person has muted too many.
 func (s Store) Mute(ctx context.Context, who notification.RecipientKey, entity notification.Entity) error {
+	return s.mute(ctx, who, entity, byInbox)
+}
+
+// MuteByLink does the same as [Store.Mute] for somebody who has a link from a message.
+func (s Store) MuteByLink(ctx context.Context, who notification.RecipientKey, entity notification.Entity) error {
+	return s.mute(ctx, who, entity, byLink)
+}
+
+func (s Store) mute(ctx context.Context, who notification.RecipientKey, entity notification.Entity, how string) error {
 	const insert = `
 		INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id)
 		VALUES ($1, $2, $3, $4)
@@ -116,7 +125,7 @@ func (s Store) Mute(ctx context.Context, who notification.RecipientKey, entity n
 	if err := check(entity); err != nil {
 		return err
 	}
-	return s.add(ctx, who, entity, muteTable, insert)
+	return s.add(ctx, who, entity, how, muteTable, insert)
 }
 
 // check refuses an entity that nobody can follow or mute.
@@ -135,7 +144,7 @@ func refused(format string, args ...any) error {
 // add inserts a row, unless the person has the maximum number of others. Requests of one person wait for
 // each other, so that they cannot exceed it together.
 func (s Store) add(
-	ctx context.Context, who notification.RecipientKey, entity notification.Entity, table, insert string, more ...any,
+	ctx context.Context, who notification.RecipientKey, entity notification.Entity, how, table, insert string, more ...any,
 ) error {
 	const lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 7312))"
 	others := `
@@ -160,8 +169,10 @@ func (s Store) add(
 		if count >= notification.MaxFollows {
 			return refused("you have %d already, which is the most: remove one first", notification.MaxFollows)
 		}
-		_, err = tx.Exec(ctx, insert, append([]any{who.UserType, who.UserID, entity.Type, entity.ID}, more...)...)
-		return err
+		batch := &pgx.Batch{}
+		QueueChangedBy(batch, how)
+		batch.Queue(insert, append([]any{who.UserType, who.UserID, entity.Type, entity.ID}, more...)...)
+		return tx.SendBatch(ctx, batch).Close()
 	})
 	if wrong, ok := errors.AsType[*notification.PreferenceError](err); ok {
 		return wrong
@@ -171,15 +182,20 @@ func (s Store) add(
 
 // Unfollow ends that a person follows an entity.
 func (s Store) Unfollow(ctx context.Context, who notification.RecipientKey, entity notification.Entity) error {
-	return s.remove(ctx, who, entity, followTable)
+	return s.remove(ctx, who, entity, byInbox, followTable)
 }
 
 // Unmute ends that a person has muted an entity.
 func (s Store) Unmute(ctx context.Context, who notification.RecipientKey, entity notification.Entity) error {
-	return s.remove(ctx, who, entity, muteTable)
+	return s.remove(ctx, who, entity, byInbox, muteTable)
 }
 
-func (s Store) remove(ctx context.Context, who notification.RecipientKey, entity notification.Entity, table string) error {
+// UnmuteByLink does the same as [Store.Unmute] for somebody who has a link from a message.
+func (s Store) UnmuteByLink(ctx context.Context, who notification.RecipientKey, entity notification.Entity) error {
+	return s.remove(ctx, who, entity, byLink, muteTable)
+}
+
+func (s Store) remove(ctx context.Context, who notification.RecipientKey, entity notification.Entity, how, table string) error {
 	if err := check(entity); err != nil {
 		return err
 	}
@@ -187,12 +203,15 @@ func (s Store) remove(ctx context.Context, who notification.RecipientKey, entity
 	if err != nil {
 		return db.Wrap(err, "write "+table)
 	}
-	return s.Exec(ctx, "write "+table, `
+	batch := &pgx.Batch{}
+	QueueChangedBy(batch, how)
+	batch.Queue(`
 		DELETE FROM `+table+`
 		WHERE  user_type = $1
 		AND    user_id = $2
 		AND    entity_type = $3
 		AND    entity_id = $4`, who.UserType, who.UserID, entity.Type, entity.ID)
+	return db.Wrap(s.Pool.SendBatch(ctx, batch).Close(), "write "+table)
 }
 
 // Muted reads whether a person has muted an entity, and the name of the entity; empty: none is known.

@@ -56,6 +56,18 @@ func TestFollowAndMute(t *testing.T) {
 	}
 	require.Empty(t, roomtest.Must(p.Follows(ctx, who))(t))
 	require.Empty(t, roomtest.Must(p.Mutes(ctx, who))(t))
+	require.NoError(t, p.MuteByLink(ctx, who, order))
+	require.NoError(t, p.UnmuteByLink(ctx, who, order))
+	require.Equal(t, []string{
+		"RESTAURANT/5 FOLLOW none ALL inbox", "RESTAURANT/5 FOLLOW ALL IMPORTANT inbox", "ORDER/a/b MUTE false true inbox",
+		"RESTAURANT/5 FOLLOW IMPORTANT ALL inbox", "RESTAURANT/5 FOLLOW ALL IMPORTANT inbox",
+		"RESTAURANT/5 FOLLOW IMPORTANT none inbox", "ORDER/a/b MUTE true false inbox",
+		"ORDER/a/b MUTE false true link", "ORDER/a/b MUTE true false link",
+	}, postgrestest.List(t, s, `
+		SELECT concat_ws(' ', entity_type || '/' || entity_id, setting, coalesce(old_value, 'none'), coalesce(new_value, 'none'), changed_by)
+		FROM   preference_change
+		WHERE  user_id = '7'
+		ORDER BY id`), "the history has each change once")
 }
 
 func TestNobodyFollowsOrMutesThese(t *testing.T) {

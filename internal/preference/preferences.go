@@ -108,16 +108,23 @@ func preferences(ctx context.Context, on db.Querier, who notification.RecipientK
 	return found, db.Wrap(err, "read preferences")
 }
 
+// The values of changed_by for people.
+const (
+	byInbox           = "inbox"
+	byLink            = "link"
+	byUnsubscribeLink = "unsubscribe link"
+)
+
 // SetPreferences stores the preferences in wanted: all of them, or none. They apply from the
 // next event on. If a preference is invalid, or would switch off something mandatory, the
 // error is a [notification.PreferenceError].
 func (s Store) SetPreferences(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences) error {
-	return s.set(ctx, who, wanted, "inbox")
+	return s.set(ctx, who, wanted, byInbox)
 }
 
 // SetByLink does the same as [Store.SetPreferences] for somebody who has a link from a message.
 func (s Store) SetByLink(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences) error {
-	return s.set(ctx, who, wanted, "link")
+	return s.set(ctx, who, wanted, byLink)
 }
 
 func (s Store) set(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences, how string) error {

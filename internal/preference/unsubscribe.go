@@ -21,7 +21,7 @@ func (s Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, c
 		return err
 	}
 	batch := &pgx.Batch{}
-	QueueChangedBy(batch, "unsubscribe link")
+	QueueChangedBy(batch, byUnsubscribeLink)
 	QueueChoices(batch, []Choice{{RecipientKey: who, Category: category, Channel: channel, Enabled: false}})
 	return db.Wrap(s.Pool.SendBatch(ctx, batch).Close(), "unsubscribe")
 }

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
@@ -15,6 +17,7 @@ import (
 
 	"herald/internal/check"
 	"herald/internal/codec"
+	"herald/internal/operate"
 	"herald/internal/web/console"
 )
 
@@ -156,4 +159,49 @@ func hiddenPayload(t *testing.T) (codec.Codec, string) {
 	plain := must(converter.GetDefaultDataConverter().ToPayload("evt-1"))(t)
 	hidden := must(keys.Encode([]*commonpb.Payload{plain}))(t)
 	return keys, string(must(protojson.Marshal(&commonpb.Payloads{Payloads: hidden}))(t))
+}
+
+// Under load, open pages stop refreshing first. Then the console refuses pages, too, until others have loaded.
+func TestBusyConsole(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	loading, release := make(chan struct{}), make(chan struct{})
+	d.pollers = func(context.Context) (operate.Pollers, error) {
+		loading <- struct{}{}
+		<-release
+		return operate.Pollers{}, nil
+	}
+	refresh := func() int {
+		request := must(http.NewRequestWithContext(t.Context(), http.MethodGet, d.server.URL+"/deliveries", nil))(t)
+		request.Header.Set("Herald-Refresh", "1")
+		status, _ := d.do(request)
+		return status
+	}
+	var pages sync.WaitGroup
+	open := func(n int) {
+		for range n {
+			pages.Go(func() {
+				if answer, err := http.Get(d.server.URL); err == nil {
+					_ = answer.Body.Close()
+				}
+			})
+			<-loading
+		}
+	}
+	look := func() int {
+		status, _ := d.get("/deliveries")
+		return status
+	}
+
+	open(console.MaxRefreshing - 1)
+	require.Equal(t, http.StatusOK, refresh())
+	open(1)
+	require.Equal(t, http.StatusTooManyRequests, refresh())
+	require.Equal(t, http.StatusOK, look())
+	open(console.MaxInFlight - console.MaxRefreshing)
+	require.Equal(t, http.StatusTooManyRequests, look())
+	close(release)
+	pages.Wait()
+	require.Eventually(t, func() bool { return refresh() == http.StatusOK }, time.Minute, 10*time.Millisecond)
 }

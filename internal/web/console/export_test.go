@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// The limits of requests in flight.
+const MaxInFlight, MaxRefreshing = maxInFlight, maxRefreshing
+
 // Actions returns the actions that some role allows.
 func Actions() []string { return slices.Sorted(maps.Keys(allowing)) }
 

@@ -41,9 +41,9 @@ func (p *Pages) mute(v *visit) {
 	var done state
 	switch v.r.PostFormValue(muteField) {
 	case muteValue:
-		done, err = muted, p.Preferences.Mute(ctx, who, v.entity)
+		done, err = muted, p.Preferences.MuteByLink(ctx, who, v.entity)
 	case muteNoMore:
-		done, err = unmuted, p.Preferences.Unmute(ctx, who, v.entity)
+		done, err = unmuted, p.Preferences.UnmuteByLink(ctx, who, v.entity)
 	default:
 		p.askToMute(v)
 		return
