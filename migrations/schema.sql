@@ -554,7 +554,7 @@ CREATE TABLE notification (
     CONSTRAINT notification_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'SENT'::text, 'DELIVERED'::text, 'FAILED'::text, 'CANCELLED'::text]))),
     CONSTRAINT notification_strategy CHECK ((strategy = ANY (ARRAY['IMMEDIATE'::text, 'DELAYED'::text, 'AGGREGATE'::text]))),
     CONSTRAINT notification_text_or_reason CHECK ((((title IS NOT NULL) AND (body IS NOT NULL)) OR (last_error IS NOT NULL)))
-) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
+) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02, fillfactor=45);
 CREATE INDEX notification_collapse ON notification USING btree (user_type, user_id, event_type, collapse_key, collapse_seq) WHERE ((collapse_key IS NOT NULL) AND (replaced_by IS NULL));
 CREATE INDEX notification_correlation_id ON notification USING btree (correlation_id, id) WHERE (correlation_id IS NOT NULL);
 CREATE INDEX notification_created_at ON notification USING btree (created_at);
