@@ -61,7 +61,9 @@ func testMemoryAlarm(t *testing.T, node *privateNode) {
 	node.ctl(t, "set_vm_memory_high_watermark", "0.4")
 	require.Eventually(t, func() bool { return broker.Ready() == nil }, patience, interval)
 	traffic.flows(t)
+	traffic.mu.Lock()
 	traffic.confirmed = append(traffic.confirmed, confirmed...)
+	traffic.mu.Unlock()
 	traffic.requireAllStored(t, vhost)
 }
 
