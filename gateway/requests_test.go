@@ -164,7 +164,8 @@ func linkCases() []contractCase {
 	form := "application/x-www-form-urlencoded"
 	optional, mandatory := linkOver(notification.Push), linkOver(notification.Email)
 	busy := notification.Recipient{UserType: notification.RestaurantUser, UserID: "11", Email: "marco@example.com"} // has muted the most
-	preferences, former := links.Preferences(notification.Email, staff(staffAddress)), links.Preferences(notification.Email, staff("old@example.com"))
+	preferences := links.Preferences(notification.Email, staff(staffAddress))
+	former := links.Preferences(notification.Email, staff("old@example.com"))
 	mute, muteMore := links.Mute(notification.Email, staff(staffAddress), order7), links.Mute(notification.Email, busy, order7)
 	return []contractCase{
 		{"ask to unsubscribe", request{method: "GET", path: optional}, 200},

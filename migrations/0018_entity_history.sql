@@ -1,4 +1,4 @@
--- The history of preferences has what people follow and mute.
+-- Record follows and mutes in the history of preferences.
 -- +goose Up
 ALTER TABLE preference_change ADD COLUMN entity_type text;
 ALTER TABLE preference_change ADD COLUMN entity_id text;
@@ -38,7 +38,7 @@ END
 $$;
 -- +goose StatementEnd
 
--- The replaced function has lost its search path.
+-- CREATE OR REPLACE FUNCTION removes the search path.
 -- +goose StatementBegin
 DO $$
 BEGIN

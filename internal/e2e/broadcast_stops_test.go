@@ -104,8 +104,8 @@ func (s *system) awaitEnds() {
 	}, "events are still PROCESSING: %v", &open)
 }
 
-// retryNow makes Temporal begin the next attempt of an activity at once, if an attempt has failed. An activity that
-// is reset before each attempt begins never begins one.
+// retryNow makes Temporal begin the next attempt of an activity at once, if an attempt has failed. A reset before
+// the attempt begins delays it, so a loop of resets would delay it for ever.
 func (s *system) retryNow(workflow, activity string) {
 	if !slices.ContainsFunc(s.pending(workflow), func(pending *workflowpb.PendingActivityInfo) bool {
 		return pending.GetActivityType().GetName() == activity && pending.GetAttempt() > 1

@@ -357,7 +357,9 @@ func TestInboxDocument(t *testing.T) {
 		"AND quiet_hours_start = '22:00'")
 	r.awaitCount(1, "SELECT count(*) FROM user_settings WHERE user_id = '43' AND timezone = 'Europe/Rome'")
 	r.fill(
-		postgrestest.Target{EventType: "MENU_CHANGED", EntityType: "RESTAURANT", EntityIDPath: "@aggregate", Roles: []string{notification.Follower}},
+		postgrestest.Target{
+			EventType: "MENU_CHANGED", EntityType: "RESTAURANT", EntityIDPath: "@aggregate", Roles: []string{notification.Follower},
+		},
 		postgrestest.Mute{UserType: notification.Customer, UserID: "43"})
 	r.shell(follows)
 	r.awaitCount(1, "SELECT count(*) FROM entity_follow WHERE user_id = '43' AND level = 'IMPORTANT'")

@@ -68,16 +68,16 @@ func ChangeSentence(c list.PreferenceChange) string {
 	case "link":
 		by = "the recipient, by a link"
 	}
-	what := notification.Entity{Type: c.EntityType, ID: c.EntityID}.String()
+	entity := notification.Entity{Type: c.EntityType, ID: c.EntityID}
 	switch isOn := c.NewValue == "true"; {
 	case c.Setting == list.SettingMute && isOn:
-		return fmt.Sprintf("%s was muted by %s.", what, by)
+		return fmt.Sprintf("%s was muted by %s.", entity, by)
 	case c.Setting == list.SettingMute:
-		return fmt.Sprintf("%s was unmuted by %s.", what, by)
+		return fmt.Sprintf("%s was unmuted by %s.", entity, by)
 	case c.Setting == list.SettingFollow && c.NewValue == "":
-		return fmt.Sprintf("%s was unfollowed by %s.", what, by)
+		return fmt.Sprintf("%s was unfollowed by %s.", entity, by)
 	case c.Setting == list.SettingFollow:
-		return fmt.Sprintf("%s was followed at the level %s by %s.", what, c.NewValue, by)
+		return fmt.Sprintf("%s was followed at the level %s by %s.", entity, c.NewValue, by)
 	case c.Setting == list.SettingEnabled:
 		what, way := string(c.Channel), "off"
 		if c.Category != "" {
@@ -89,7 +89,7 @@ func ChangeSentence(c list.PreferenceChange) string {
 		return fmt.Sprintf("%s was switched %s by %s.", what, way, by)
 	}
 	words := settingWords[c.Setting]
-	what = words.name
+	what := words.name
 	if c.Channel != "" {
 		what += " over " + string(c.Channel)
 	}

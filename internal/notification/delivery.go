@@ -82,7 +82,8 @@ type AttemptResult struct {
 	Outcome        AttemptOutcome
 	ProviderStatus int    // HTTP status; 0: none
 	Provider       string `json:",omitempty"` // as in [Answer]
-	// Sender is as in [Answer]. Heartbeats leave it out: an attempt that a crash left unrecorded counts for no sender.
+	// Sender is as in [Answer]. Histories leave it out, because it is an address. So the attempt counts for no
+	// sender if a crash kept it from being recorded.
 	Sender      string `json:"-"`
 	ProviderID  string // the provider's message id; only with OutcomeSent
 	Detail      string // why it was not sent; never contains an address or a text

@@ -64,7 +64,8 @@ func TestFollowAndMute(t *testing.T) {
 		"RESTAURANT/5 FOLLOW IMPORTANT none inbox", "ORDER/a/b MUTE true false inbox",
 		"ORDER/a/b MUTE false true link", "ORDER/a/b MUTE true false link",
 	}, postgrestest.List(t, s, `
-		SELECT concat_ws(' ', entity_type || '/' || entity_id, setting, coalesce(old_value, 'none'), coalesce(new_value, 'none'), changed_by)
+		SELECT concat_ws(' ', entity_type || '/' || entity_id, setting,
+		                 coalesce(old_value, 'none'), coalesce(new_value, 'none'), changed_by)
 		FROM   preference_change
 		WHERE  user_id = '7'
 		ORDER BY id`), "the history has each change once")
