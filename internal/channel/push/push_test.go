@@ -60,8 +60,11 @@ func TestSend(t *testing.T) {
 	sent := func(id string, dead ...string) *provider {
 		return &provider{answer: notification.Answer{ProviderID: id, Took: time.Second, DeadDevices: dead}}
 	}
-	gone := failing(notification.Refused)
-	gone.answer = notification.Answer{DeadDevices: []string{browser}, Took: time.Minute}
+	gone := func() *provider {
+		p := failing(notification.Refused)
+		p.answer = notification.Answer{DeadDevices: []string{browser}, Took: time.Minute}
+		return p
+	}
 	tests := map[string]struct {
 		fcm, webpush *provider
 		want         string // the provider that has or may have the message
@@ -69,9 +72,9 @@ func TestSend(t *testing.T) {
 		dead         []string
 	}{
 		"both":          {fcm: sent("f"), webpush: sent("w"), want: "fcm"},
-		"one is gone":   {fcm: sent("f"), webpush: gone, want: "fcm", dead: []string{browser}},
+		"one is gone":   {fcm: sent("f"), webpush: gone(), want: "fcm", dead: []string{browser}},
 		"one is busy":   {fcm: failing(notification.Busy), webpush: sent("w", "other"), want: "webpush", dead: []string{"other"}},
-		"busy and gone": {fcm: failing(notification.Busy), webpush: gone, err: notification.Busy, dead: []string{browser}},
+		"busy and gone": {fcm: failing(notification.Busy), webpush: gone(), err: notification.Busy, dead: []string{browser}},
 		"account and unclear": {fcm: failing(notification.Account), webpush: failing(notification.Ambiguous), want: "webpush",
 			err: notification.Ambiguous},
 		"refused and rejected": {fcm: failing(notification.Refused), webpush: failing(notification.Account), err: notification.Account},
