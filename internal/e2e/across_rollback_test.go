@@ -65,8 +65,14 @@ func TestRollback(t *testing.T) {
 	require.NoError(t, fresh.stop())
 }
 
-// underLoad writes four events a second until the returned function is called.
+// underLoad writes up to four events a second until the returned function is called. It waits while many
+// have not ended: else a standstill of the workers would become a flood for Temporal.
 func (u *upgrade) underLoad() (stop func()) {
+	const many = 40
+	const insert = `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		SELECT $1, 'LOAD', 'CUSTOMER', '1', '{}'
+		WHERE  $3 > (SELECT count(*) FROM event_outbox LEFT JOIN processed_event p USING (event_id)
+		             WHERE event_id LIKE $2 AND coalesce(p.status, 'PROCESSING') = 'PROCESSING')`
 	done, ended, ids := make(chan struct{}), make(chan struct{}), []string(nil)
 	go func() {
 		defer close(ended)
@@ -77,12 +83,13 @@ func (u *upgrade) underLoad() (stop func()) {
 			case <-time.After(250 * time.Millisecond):
 			}
 			id := fmt.Sprintf("%s-steady-%d", u.name, len(ids))
-			_, err := u.store.Pool.Exec(u.t.Context(),
-				`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{}')`, id)
+			written, err := u.store.Pool.Exec(u.t.Context(), insert, id, u.name+"-steady-%", many)
 			if !assert.NoError(u.t, err) {
 				return
 			}
-			ids = append(ids, id)
+			if written.RowsAffected() > 0 {
+				ids = append(ids, id)
+			}
 		}
 	}()
 	stop = sync.OnceFunc(func() {
