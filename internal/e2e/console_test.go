@@ -21,9 +21,15 @@ import (
 // startConsole starts `starter console` and returns its address.
 func (s *system) startConsole(settings ...string) string {
 	s.t.Helper()
-	w := s.launch("starter", settings, "console", "--addr", "127.0.0.1:0")
-	s.eventually(func() bool { return serverAddress.MatchString(w.output.String()) }, "the console does not listen: %s", w.output)
-	return serverAddress.FindString(w.output.String())
+	address, _ := s.consoleAt("127.0.0.1:0", settings...)
+	return address
+}
+
+func (s *system) consoleAt(addr string, settings ...string) (address string, console *worker) {
+	s.t.Helper()
+	console = s.launch("starter", settings, "console", "--addr", addr)
+	s.eventually(func() bool { return serverAddress.MatchString(console.output.String()) }, "the console does not listen: %s", console.output)
+	return serverAddress.FindString(console.output.String()), console
 }
 
 // A person without a terminal finds out why customer 7 got no promotion, and sends it again. Then the
@@ -48,7 +54,8 @@ func TestConsole(t *testing.T) {
 	s.awaitDeliveries(news, "PENDING", 7)
 	s.changesOnce(news+"-customer1-EMAIL", news+"-customer2-EMAIL")
 
-	tab := newBrowser(t).open(s.startConsole())
+	address, console := s.consoleAt("127.0.0.1:0")
+	tab := newBrowser(t).open(address)
 	follow := func(selector string, steps ...chromedp.Action[chromedp.Void]) {
 		t.Helper()
 		tab.do(steps...)
@@ -82,6 +89,15 @@ func TestConsole(t *testing.T) {
 	follow("button.main", chromedp.SendKeys(chromedp.CSS("[name=reason]"), "wrong text"))
 	says("Done")
 	s.awaitDeliveries(news, "CANCELLED", 7)
+
+	const isOld = "document.querySelector('#stale')?.innerText.startsWith('This page could not be updated since') === true"
+	tab.click(".brand")
+	says("Everything is on time")
+	tab.allow("ERR_CONNECTION_REFUSED")
+	console.kill()
+	tab.await(isOld)
+	s.consoleAt(strings.TrimPrefix(address, "http://"))
+	tab.await("document.querySelector('#stale').hidden")
 }
 
 var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)

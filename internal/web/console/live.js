@@ -1,14 +1,16 @@
 // Loads the page again every few seconds while it is visible, and replaces its <main>. Focus and open
-// details stay. A page with input in a form stays as it is.
+// details stay. A page with input in a form stays as it is. If the page cannot be loaded, it says so.
 (() => {
   "use strict";
 
   const usual = 5_000;
-  const longest = 120_000;
+  const longest = 60_000;
+  const patience = 30_000;
   const fields = "input:not([type=hidden]), select, textarea";
   let wait = usual;
   let timer = 0;
   let loading = false;
+  let loadedAt = Date.now();
   let shown = document.querySelector("main").innerHTML;
 
   const isChanged = (field) => {
@@ -19,20 +21,35 @@
 
   // isInUse reports whether somebody types, chooses or has selected text.
   const isInUse = (main) =>
-    document.activeElement.matches(fields) ||
-    [...main.querySelectorAll(fields)].some(isChanged) ||
+    [...main.querySelectorAll(fields)].some((field) => field === document.activeElement || isChanged(field)) ||
     !(document.getSelection()?.isCollapsed ?? true);
 
   // nameOf returns what an element has in common with the same element of the next page.
-  const nameOf = (element) => [element.tagName, element.id, element.closest("[id]")?.id, element.href, element.textContent].join("|");
+  const nameOf = (element) =>
+    [element.tagName, element.id, element.closest("[id]")?.id, element.href ?? element.textContent].join("|");
+
+  // showAge says if the page is older than patience.
+  const showAge = () => {
+    const notice = document.getElementById("stale");
+    notice.hidden = Date.now() - loadedAt < patience;
+    if (!notice.hidden && !notice.textContent) {
+      const since = new Date(loadedAt).toISOString().slice(0, 19).replace("T", " ");
+      notice.textContent = `This page could not be updated since ${since}. Herald may have changed.`;
+    }
+    if (notice.hidden) notice.textContent = "";
+  };
 
   const replace = (text) => {
     const main = document.querySelector("main");
     const page = new DOMParser().parseFromString(text, "text/html");
     const fresh = page.querySelector("body.console main");
     if (!fresh) throw new Error("no page of the console");
-    if (!page.querySelector("script[src='/live.js']")) wait = Infinity;
-    if (fresh.innerHTML === shown || isInUse(main)) return;
+    if (fresh.innerHTML !== shown && isInUse(main)) return;
+    if (!page.querySelector("script[src='/live.js']")) {
+      wait = Infinity;
+      document.querySelector("footer").replaceWith(page.querySelector("footer"));
+    }
+    if (fresh.innerHTML === shown) return;
     shown = fresh.innerHTML;
     for (const details of main.querySelectorAll("details[open][id]")) page.getElementById(details.id)?.setAttribute("open", "");
     const focused = main.contains(document.activeElement) ? nameOf(document.activeElement) : "";
@@ -51,9 +68,11 @@
       if (!answer.ok) throw new Error(answer.status);
       wait = usual;
       replace(await answer.text());
+      loadedAt = Date.now();
     } catch {
       wait = Math.min(wait * 2, longest);
     }
+    showAge();
     loading = false;
     plan();
   };
