@@ -37,7 +37,8 @@ func (s State) stopped() (found []Finding) {
 	return found
 }
 
-// lateEvents returns the sources whose events wait, unless a finding about their pollers explains it.
+// lateEvents returns the sources whose events wait, unless a finding about their pollers explains it, and the
+// events that are not planned.
 func (s State) lateEvents() (found []Finding) {
 	stopped := s.stopped()
 	for _, source := range s.sources() {
@@ -47,10 +48,15 @@ func (s State) lateEvents() (found []Finding) {
 			found = append(found, Finding{Code: SourceAway, Fault: Producer, Source: source.Name, Detail: source.Problem})
 		case source.OldestSeconds != nil && *source.OldestSeconds > lateAfter.Seconds() && !slices.ContainsFunc(stopped, explained):
 			found = append(found, Finding{
-				Code: LateEvents, Fault: Herald, Source: source.Name, Count: *source.Pending,
+				Code: either(source.Name, LateEvents, LateRows), Fault: Herald, Source: source.Name, Count: *source.Pending,
 				Since: s.oldest(time.Duration(*source.OldestSeconds * float64(time.Second))),
 			})
 		}
+	}
+	if s.Unplanned.Count > 0 {
+		found = append(found, Finding{
+			Code: UnplannedEvents, Fault: Unknown, Subject: s.Unplanned.OldestID, Count: s.Unplanned.Count, Since: s.Unplanned.Since,
+		})
 	}
 	return found
 }
@@ -67,6 +73,14 @@ func (s State) sources() []operate.SourceState {
 	}, s.Sources...)
 }
 
+// either returns the code for Herald's outbox, or the code for the outbox of another service.
+func either(source string, herald, other Code) Code {
+	if source == notification.HeraldSource {
+		return herald
+	}
+	return other
+}
+
 func (s State) pending(name string) int {
 	for _, source := range s.sources() {
 		if source.Name == name && source.Pending != nil {
@@ -76,7 +90,7 @@ func (s State) pending(name string) int {
 	return 0
 }
 
-// providers returns the providers that get no messages.
+// providers returns the providers that get no messages, and the senders whose optional messages wait.
 func (s State) providers() (found []Finding) {
 	for _, p := range s.Providers {
 		f := Finding{Channel: p.Channel, Subject: p.Provider}
@@ -88,12 +102,17 @@ func (s State) providers() (found []Finding) {
 		switch {
 		case p.Override == notification.ProviderPaused:
 			f.Code, f.Fault, f.Detail = ProviderPaused, Operator, p.By
-		case p.Rests > 0 && p.Override == "":
+			found = append(found, f)
+		case p.Rests > 0 && p.Override == "" && p.RestsFor > -unneededAfter:
 			f.Code, f.Fault, f.Detail = CircuitOpen, Provider, p.Failure
-		default:
-			continue
+			found = append(found, f)
 		}
-		found = append(found, f)
+		for _, sender := range p.Senders {
+			if sender.PausedAt != nil {
+				f.Code, f.Fault, f.Detail, f.Sender, f.Since = SenderPaused, Operator, sender.Figures(), sender.Sender, *sender.PausedAt
+				found = append(found, f)
+			}
+		}
 	}
 	return found
 }
@@ -111,14 +130,18 @@ var faults = map[notification.AttemptOutcome]Fault{
 	notification.OutcomeError:       Unknown,
 }
 
-// late returns the deliveries that should have been sent. Without an attempt, Herald did not try.
+// late returns the deliveries that should have been sent. A delivery that waits for its provider or its
+// sender has no attempt, and the finding about these explains it. Otherwise, Herald did not try.
 func (s State) late() (found []Finding) {
+	providers := s.providers()
 	for _, group := range s.Late {
-		fault := Herald
-		if group.Outcome != "" {
-			fault = faults[group.Outcome]
+		explains := func(f Finding) bool { return f.Channel == group.Channel }
+		switch {
+		case group.Outcome != "":
+			found = append(found, of(LateDeliveries, faults[group.Outcome], group))
+		case !slices.ContainsFunc(providers, explains):
+			found = append(found, of(LateDeliveries, Herald, group))
 		}
-		found = append(found, of(LateDeliveries, fault, group))
 	}
 	return found
 }
@@ -150,14 +173,20 @@ func of(code Code, fault Fault, g report.AttemptGroup) Finding {
 func (s State) rows() (found []Finding) {
 	for _, source := range s.sources() {
 		if source.Failed > 0 {
-			found = append(found, Finding{Code: FailedEvents, Fault: Unknown, Source: source.Name, Count: source.Failed})
+			found = append(found, Finding{
+				Code: either(source.Name, FailedEvents, FailedRows), Fault: Unknown, Source: source.Name, Count: source.Failed,
+			})
 		}
 		if source.Resting > 0 {
 			found = append(found, Finding{Code: TopicsRest, Fault: Provider, Source: source.Name, Count: source.Resting})
 		}
 	}
-	for _, untold := range s.Untold {
-		found = append(found, Finding{Code: UntoldEvents, Fault: Rules, Count: untold.Count, Event: untold.Outcome})
+	for _, ended := range s.Ended {
+		f := Finding{Code: UntoldEvents, Fault: Rules, Count: ended.Count, Event: ended.Outcome}
+		if ended.Outcome == notification.EventFailed {
+			f.Code, f.Fault = EndedEarly, Unknown
+		}
+		found = append(found, f)
 	}
 	if s.Sweep.Ambiguous > 0 {
 		found = append(found, Finding{Code: AmbiguousRows, Fault: Herald, Count: s.Sweep.Ambiguous, Since: s.Sweep.At})
@@ -176,7 +205,7 @@ func (s State) answers() []Finding {
 	if len(s.Awaiting) == 0 {
 		return nil
 	}
-	return []Finding{{Code: Approvals, Fault: Operator, Count: len(s.Awaiting), Since: s.Awaiting[0].AskedAt}}
+	return []Finding{{Code: Approvals, Fault: Operator, Count: s.Awaiting[0].All, Since: s.Awaiting[0].AskedAt}}
 }
 
 // oldest returns when something of this age began; zero: there is nothing.

@@ -1,6 +1,7 @@
 package attention_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -52,16 +53,29 @@ func TestFind(t *testing.T) {
 		{"source away", attention.State{Sources: []operate.SourceState{{Name: "orders", Problem: "x"}}},
 			[]attention.Code{attention.SourceAway}, attention.Producer},
 		{"source late", attention.State{Sources: []operate.SourceState{{Name: "orders", Pending: &few, OldestSeconds: &late}}},
-			[]attention.Code{attention.LateEvents}, attention.Herald},
+			[]attention.Code{attention.LateRows}, attention.Herald},
+		{"source failed", attention.State{Sources: []operate.SourceState{{Name: "orders", Failed: 1}}},
+			[]attention.Code{attention.FailedRows}, attention.Unknown},
 		{"topics", attention.State{Sources: []operate.SourceState{{Name: "orders", Resting: 1}}},
 			[]attention.Code{attention.TopicsRest}, attention.Provider},
 		{"failed events", attention.State{Outbox: notification.OutboxState{Failed: 1}},
 			[]attention.Code{attention.FailedEvents}, attention.Unknown},
 		{"circuit", attention.State{Providers: []operate.ProviderView{{Channel: email, ProviderState: notification.ProviderState{Rests: 1}}}},
 			[]attention.Code{attention.CircuitOpen}, attention.Provider},
+		{"nobody needs the provider", attention.State{Providers: []operate.ProviderView{
+			{Channel: email, ProviderState: notification.ProviderState{Rests: 1, RestsFor: -time.Hour}},
+		}}, nil, ""},
 		{"paused provider", attention.State{Providers: []operate.ProviderView{
 			{Channel: email, ProviderState: notification.ProviderState{Override: notification.ProviderPaused}},
 		}}, []attention.Code{attention.ProviderPaused}, attention.Operator},
+		{"paused sender explains late deliveries", attention.State{
+			Late: []report.AttemptGroup{group},
+			Providers: []operate.ProviderView{
+				{Channel: email, Senders: []notification.SenderState{{Sender: "news@example.com", PausedAt: &now}, {Sender: "shop@example.com"}}},
+			},
+		}, []attention.Code{attention.SenderPaused}, attention.Operator},
+		{"late", attention.State{Late: []report.AttemptGroup{{Channel: email, Outcome: notification.OutcomeBusy}}},
+			[]attention.Code{attention.LateDeliveries}, attention.Provider},
 		{"late without an attempt", attention.State{Late: []report.AttemptGroup{group}},
 			[]attention.Code{attention.LateDeliveries}, attention.Herald},
 		{"no text", attention.State{Failed: []report.AttemptGroup{{Channel: email, NoText: true}}},
@@ -70,17 +84,23 @@ func TestFind(t *testing.T) {
 			[]attention.Code{attention.BouncedByReceipt}, attention.Data},
 		{"failed without an attempt", attention.State{Failed: []report.AttemptGroup{group}},
 			[]attention.Code{attention.FailedDeliveries}, attention.Unknown},
-		{"told nobody", attention.State{Untold: []report.OutcomeCount{{Outcome: notification.NoRouting, Count: 1}}},
+		{"told nobody", attention.State{Ended: []report.OutcomeCount{{Outcome: notification.NoRouting, Count: 1}}},
 			[]attention.Code{attention.UntoldEvents}, attention.Rules},
+		{"ended early", attention.State{Ended: []report.OutcomeCount{{Outcome: notification.EventFailed, Count: 1}}},
+			[]attention.Code{attention.EndedEarly}, attention.Unknown},
+		{"not planned", attention.State{Unplanned: report.UnplannedEvents{Count: 1, OldestID: "evt-1", Since: now.Add(-time.Hour)}},
+			[]attention.Code{attention.UnplannedEvents}, attention.Unknown},
 		{"ambiguous", attention.State{Sweep: notification.Sweep{At: now, Ambiguous: 1}}, []attention.Code{attention.AmbiguousRows}, attention.Herald},
 		{"stale sweep", attention.State{Sweep: notification.Sweep{At: now.Add(-time.Hour)}}, []attention.Code{attention.StaleSweep},
 			attention.Herald},
 		{"follow-ups", attention.State{FollowUps: notification.FollowUpState{Pending: 1, OldestPending: time.Hour}},
 			[]attention.Code{attention.LateFollowUps}, attention.Herald},
-		{"approval", attention.State{Awaiting: []report.AwaitingEvent{{EventID: "evt-1"}}}, []attention.Code{attention.Approvals},
+		{"approval", attention.State{Awaiting: []report.AwaitingEvent{{EventID: "evt-1", All: 1}}}, []attention.Code{attention.Approvals},
 			attention.Operator},
 	}
+	seen := []attention.Code{attention.TemporalAway}
 	for _, tt := range tests {
+		seen = append(seen, tt.want...)
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.state.Now, tt.state.PollersKnown = now, true
@@ -95,6 +115,7 @@ func TestFind(t *testing.T) {
 			require.Equal(t, tt.want, codes)
 		})
 	}
+	require.ElementsMatch(t, attention.Codes(), slices.Compact(slices.Sorted(slices.Values(seen))))
 	require.Equal(t, []attention.Finding{{Code: attention.TemporalAway, Fault: attention.Herald}}, attention.Find(attention.State{Now: now}))
 }
 

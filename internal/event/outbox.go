@@ -111,7 +111,7 @@ func (s Store) EndClaim(ctx context.Context, owner string, results []notificatio
 // wake-up is only a hint: while the connection is lost, notifications are lost too.
 func (s Store) ListenEvents(ctx context.Context, wake func()) { s.Listen(ctx, "event_outbox", wake) }
 
-// OutboxState reads the backlog of Herald's own outbox.
+// OutboxState reads the backlog of Herald's own outbox. It counts the failed events of all outboxes.
 func (s Store) OutboxState(ctx context.Context) (notification.OutboxState, error) {
 	const query = `
 		SELECT p.pending, f.failed, p.oldest
@@ -126,8 +126,7 @@ func (s Store) OutboxState(ctx context.Context) (notification.OutboxState, error
 		      (SELECT count(*) AS failed
 		       FROM  (SELECT
 		              FROM   event_outbox
-		              WHERE  source = 'herald'
-		              AND    status = 'FAILED'
+		              WHERE  status = 'FAILED'
 		              LIMIT  $1) AS any_of_them) AS f`
 
 	return db.One(ctx, s.Pool, "read outbox", pgx.RowToStructByPos[notification.OutboxState], query, db.MostCounted)

@@ -157,7 +157,7 @@ func TestOutcomesByIndex(t *testing.T) {
 				return roomtest.ErrOf(list.Reader{Pool: s.Pool, Searched: 5}.Events(t.Context(), rare, list.Place{After: "evt-1", Limit: 50}))
 			},
 			"Scan using processed_event_outcome_at": func(s *db.DB) error {
-				return roomtest.ErrOf(report.Reader{Pool: s.Pool}.UntoldEvents(t.Context(), time.Hour))
+				return roomtest.ErrOf(report.Reader{Pool: s.Pool}.EndedEvents(t.Context(), time.Hour, notification.MendableOutcomes()...))
 			},
 		}
 		for index, ask := range asked {

@@ -52,7 +52,7 @@ func (e Explainer) Backlog(ctx context.Context, since time.Duration) (b Backlog,
 	if b.Incomplete, err = e.reader().IncompleteEvents(ctx); err != nil {
 		return Backlog{}, err
 	}
-	if b.Untold, err = e.reader().UntoldEvents(ctx, since); err != nil {
+	if b.Untold, err = e.reader().EndedEvents(ctx, since, notification.MendableOutcomes()...); err != nil {
 		return Backlog{}, err
 	}
 	followUps, err := escalation.On(e.DB).FollowUpState(ctx)

@@ -42,7 +42,7 @@ type ClaimResult struct {
 // OutboxState is the backlog of the outbox.
 type OutboxState struct {
 	Pending       int           `json:"pending"` // counted up to a bound
-	Failed        int           `json:"failed"`  // counted up to a bound
+	Failed        int           `json:"failed"`  // also events of other outboxes; counted up to a bound
 	OldestPending time.Duration `json:"-"`       // age, by the database's clock; zero: nothing is pending
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/internal/report"
 	"herald/internal/roomtest"
@@ -26,6 +27,23 @@ func TestDeliveryCounts(t *testing.T) {
 	require.Equal(t, 2, counts[1].Count, "the older one is counted too")
 	counts = roomtest.Must(r.DeliveryCounts(t.Context(), 0))(t)
 	require.Equal(t, []report.DeliveryCount{}, counts)
+}
+
+func TestUnplannedEvents(t *testing.T) {
+	t.Parallel()
+
+	store := postgrestest.New(t)
+	r := report.Reader{Pool: store.Pool}
+	require.Zero(t, roomtest.Must(r.UnplannedEvents(t.Context()))(t).Count)
+	postgrestest.Exec(t, store, `INSERT INTO processed_event (event_id, created_at, status) VALUES
+		('stuck', now() - interval '1 hour', 'PROCESSING'), ('older', now() - interval '2 hours', 'PROCESSING'), ('new', now(), 'PROCESSING'),
+		('planned', now() - interval '1 hour', 'PROCESSING'), ('awaits', now() - interval '1 hour', 'PROCESSING'),
+		('ended', now() - interval '1 hour', 'SUCCESS')`)
+	postgrestest.Exec(t, store, `INSERT INTO event_approval (event_id) VALUES ('awaits')`)
+	postgrestest.Exec(t, store, `INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('planned', 'CUSTOMER', '1', '{}')`)
+	got := roomtest.Must(r.UnplannedEvents(t.Context()))(t)
+	require.Equal(t, []any{2, "older"}, []any{got.Count, got.OldestID})
+	require.WithinDuration(t, time.Now().Add(-2*time.Hour), got.Since, time.Hour)
 }
 
 func TestIncompleteEvents(t *testing.T) {

@@ -149,11 +149,14 @@ const (
 )
 
 // queueTotals counts the deliveries of the event, the recipients who have read any, and the failed
-// deliveries without a Temporal workflow. The planner cannot see the number of deliveries, and keeps
+// deliveries without a Temporal workflow. It counts up to maxCounted that are open, and as many others, so
+// that a large event shows its problems. The planner cannot see the number of deliveries, and keeps
 // its plan.
 func queueTotals(batch *pgx.Batch, detail *EventDetail, maxCounted int) {
 	const deliveries = `
-		FROM (SELECT * FROM notification WHERE event_id = (SELECT $1::text) LIMIT nullif($2::int, 0)) n`
+		FROM ((SELECT * FROM notification WHERE event_id = (SELECT $1::text) AND status IN ('PENDING', 'FAILED') LIMIT nullif($2::int, 0))
+		      UNION ALL
+		      (SELECT * FROM notification WHERE event_id = (SELECT $1::text) AND status NOT IN ('PENDING', 'FAILED') LIMIT nullif($2::int, 0))) n`
 
 	const others = `
 		SELECT count(DISTINCT (user_type, user_id)) FILTER (WHERE read_at IS NOT NULL),

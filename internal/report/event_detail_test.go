@@ -65,6 +65,22 @@ func TestEventDetail(t *testing.T) {
 	require.True(t, counted.AtLeast)
 }
 
+// In an event with more deliveries than are counted, the open ones count first.
+func TestEventDetailCountsOpenDeliveriesFirst(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	exec(t, r, `
+		INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at)
+		OVERRIDING SYSTEM VALUE
+		SELECT n, 'evt-1', 'T', 'RESTAURANT_USER', n, 'SMS', 'sms-' || n, 'a', 'b', 'SENT', now() FROM generate_series(100, 104) n`)
+	exec(t, r, "UPDATE notification SET status = 'FAILED', last_error = 'x' WHERE delivery_id = 'sms-104'")
+	got := roomtest.Must(r.EventDetail(t.Context(), "evt-1", 1, 4))(t)
+	require.True(t, got.AtLeast)
+	want := map[notification.Status]int{notification.Pending: 2, notification.Failed: 1, notification.Sent: 4}
+	require.Equal(t, want, got.Deliveries.ByStatus)
+}
+
 // All deliveries of an event count, also of recipients who are not shown. A recipient who
 // has read several counts once.
 func TestEventDetailCountsDeliveries(t *testing.T) {

@@ -23,8 +23,13 @@ type AttemptGroup struct {
 	Since          time.Time // when the oldest was due; of failed deliveries, when it was planned
 }
 
-// recentLate is the number of rows that [Reader.LateDeliveries] and [Reader.FailedDeliveries] read each.
-const recentLate = 1000
+const (
+	// groupedRows limits the rows that [Reader.LateDeliveries] and [Reader.FailedDeliveries] group.
+	groupedRows = 1000
+	// scannedPending limits the rows in which LateDeliveries looks for late ones: reminders may wait in
+	// front of them.
+	scannedPending = 100_000
+)
 
 // grouped counts the rows of the CTE found by their last attempts.
 const grouped = `
@@ -42,27 +47,23 @@ const grouped = `
 	ORDER BY count(*) DESC, min(f.since)
 	LIMIT  20`
 
-// LateDeliveries groups the deliveries that were due a minute ago and are not sent: among the 1,000 oldest
-// that are PENDING. Deliveries that an operator rescheduled, or that wait for their digest, are not late.
+// LateDeliveries groups the deliveries that were due a minute ago and are not sent: at most 1,000, among
+// the 100,000 oldest that are PENDING. Deliveries that an operator has put off, or that wait for their
+// digest, are not late.
 func (r Reader) LateDeliveries(ctx context.Context) ([]AttemptGroup, error) {
 	const query = `
-		WITH oldest AS (
-			SELECT *
-			FROM   notification
-			WHERE  status = 'PENDING'
-			ORDER BY id
-			LIMIT  $1
-		), found AS (
+		WITH found AS (
 			SELECT channel, '' AS provider, false AS receipt, false AS no_text, user_type, user_id, delivery_id,
 			       coalesce(send_after, created_at) AS since
-			FROM   oldest
+			FROM  (SELECT * FROM notification WHERE status = 'PENDING' ORDER BY id LIMIT $2) AS oldest
 			WHERE  strategy <> 'AGGREGATE'
-			AND    operator_time IS DISTINCT FROM 'LATER'
 			AND    coalesce(send_after, created_at) < now() - interval '1 minute'
-			AND    (attempt_count > 0 OR next_attempt_at IS NULL OR next_attempt_at < now() - interval '1 minute')
+			AND   (next_attempt_at IS NULL OR next_attempt_at < now() - interval '1 minute'
+			       OR (attempt_count > 0 AND operator_time IS DISTINCT FROM 'LATER'))
+			LIMIT  $1
 		)` + grouped
 
-	return db.Collect(ctx, r.Pool, "read late deliveries", pgx.RowToStructByName[AttemptGroup], query, recentLate)
+	return db.Collect(ctx, r.Pool, "read late deliveries", pgx.RowToStructByName[AttemptGroup], query, groupedRows, scannedPending)
 }
 
 // FailedDeliveries groups the deliveries that were planned within the last `since` and have failed: among the
@@ -82,5 +83,5 @@ func (r Reader) FailedDeliveries(ctx context.Context, since time.Duration) ([]At
 			WHERE  created_at > now() - $2::interval
 		)` + grouped
 
-	return db.Collect(ctx, r.Pool, "read failed deliveries", pgx.RowToStructByName[AttemptGroup], query, recentLate, since)
+	return db.Collect(ctx, r.Pool, "read failed deliveries", pgx.RowToStructByName[AttemptGroup], query, groupedRows, since)
 }

@@ -88,12 +88,13 @@ type AwaitingEvent struct {
 	EventID   string
 	EventType string // empty: its row was purged
 	AskedAt   time.Time
+	All       int // how many events wait
 }
 
 // AwaitingEvents reads events that wait for approval, up to limit, the oldest first.
 func (r Reader) AwaitingEvents(ctx context.Context, limit int) ([]AwaitingEvent, error) {
 	const query = `
-		SELECT a.event_id, coalesce(e.event_type, '') AS event_type, a.asked_at
+		SELECT a.event_id, coalesce(e.event_type, '') AS event_type, a.asked_at, count(*) OVER () AS all
 		FROM   event_approval a
 		JOIN   processed_event p USING (event_id)
 		LEFT JOIN event_outbox e USING (event_id)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"herald/internal/explain"
 	"herald/internal/notification"
@@ -16,8 +17,11 @@ type eventState struct {
 	Good bool
 }
 
+// promptly is the time within which an event is started and planned.
+const promptly = time.Minute
+
 // stateOf tells how an event ended, or where it is.
-func stateOf(v explain.EventView) eventState {
+func stateOf(v explain.EventView, now time.Time) eventState {
 	counts := v.Deliveries.ByStatus
 	all := 0
 	for _, count := range counts {
@@ -30,10 +34,14 @@ func stateOf(v explain.EventView) eventState {
 		return eventState{"It waits for approval", false}
 	case v.Processed == nil && v.Outbox != nil && v.Outbox.Status == notification.OutboxFailed:
 		return eventState{"It could not be started", false}
-	case v.Processed == nil && v.Outbox != nil && v.Outbox.Status == notification.OutboxPending:
-		return eventState{"It waits to be started", true}
+	case waitsInOutbox(v):
+		return eventState{"It waits to be started", now.Sub(v.Outbox.CreatedAt) < promptly}
 	case v.Processed != nil && outcomeSentences[v.Processed.Outcome] != "":
 		return eventState{outcomeSentences[v.Processed.Outcome], false}
+	case v.Processed != nil && v.Processed.Status == notification.Processing && all == 0:
+		return eventState{"It is being planned", now.Sub(v.Processed.CreatedAt) < promptly}
+	case v.AtLeast:
+		return stateOfLarge(failed, pending, arrived)
 	case failed > 0:
 		return eventState{fmt.Sprintf("%d of %s failed", failed, counted(all, "delivery", "deliveries")), false}
 	case pending > 0:
@@ -44,6 +52,18 @@ func stateOf(v explain.EventView) eventState {
 		return eventState{fmt.Sprintf("%d of %s sent, the others cancelled", arrived, counted(all, "delivery", "deliveries")), true}
 	default:
 		return eventState{fmt.Sprintf("Sent: %s", counted(all, "delivery", "deliveries")), true}
+	}
+}
+
+// stateOfLarge is the state of an event with more deliveries than a page counts.
+func stateOfLarge(failed, pending, arrived int) eventState {
+	switch {
+	case failed > 0:
+		return eventState{fmt.Sprintf("At least %s failed", counted(failed, "delivery", "deliveries")), false}
+	case pending > 0:
+		return eventState{fmt.Sprintf("At least %d sent, at least %d to go", arrived, pending), true}
+	default:
+		return eventState{fmt.Sprintf("Sent: at least %s", counted(arrived, "delivery", "deliveries")), true}
 	}
 }
 

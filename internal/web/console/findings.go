@@ -67,6 +67,16 @@ var findingWords = map[attention.Code]struct{ what, do, link string }{
 		"`starter status` shows the backlog and the pollers.",
 		"/events?status=PENDING",
 	},
+	attention.UnplannedEvents: {
+		"Events are started, but not planned. The oldest is $subject.",
+		"Its page shows what planning waits for.",
+		"/event?id=$subject",
+	},
+	attention.LateRows: {
+		"Rows of $source reach Kafka late.",
+		"`starter source check $source`",
+		"",
+	},
 	attention.SourceAway: {
 		"The table of $source cannot be counted: $detail",
 		"`starter source check $source`",
@@ -80,6 +90,11 @@ var findingWords = map[attention.Code]struct{ what, do, link string }{
 	attention.ProviderPaused: {
 		"$subject for $channel was paused by $detail.",
 		"`starter channel resume $subject` continues it.",
+		"",
+	},
+	attention.SenderPaused: {
+		"Optional messages from $sender are paused at $subject: $detail.",
+		"Mandatory messages are sent. Remove the cause, then `starter channel resume $subject --sender $sender --reason \"…\"`.",
 		"",
 	},
 	attention.LateDeliveries: {
@@ -103,14 +118,24 @@ var findingWords = map[attention.Code]struct{ what, do, link string }{
 		"/deliveries?status=FAILED&channel=$code",
 	},
 	attention.FailedEvents: {
-		"Events of $source could not be started.",
+		"Events could not be started.",
 		"Their pages have the error; then `starter event retry`.",
 		"/events?status=FAILED",
+	},
+	attention.FailedRows: {
+		"Rows of $source could not be relayed.",
+		"`starter source rows $source` has the errors; then `starter source retry $source`.",
+		"",
 	},
 	attention.TopicsRest: {
 		"Topics of $source take no records.",
 		"`starter source check $source` tells why.",
 		"",
+	},
+	attention.EndedEarly: {
+		"Events of the last day ended early: their workflows failed.",
+		"Their pages have the error; then `starter event retry` sends what is missing.",
+		"/events?outcome=$event",
 	},
 	attention.UntoldEvents: {
 		"Events of the last day $untold.",
@@ -143,7 +168,7 @@ var findingWords = map[attention.Code]struct{ what, do, link string }{
 var outcomeWords = map[notification.AttemptOutcome]struct{ is, do string }{
 	"": {
 		"no attempt was made",
-		"Check that a worker serves this channel: `starter workers list`.",
+		"A broadcast may be at its rate limit. Otherwise check that a worker serves this channel: `starter workers list`.",
 	},
 	notification.OutcomeRefused: {
 		"the provider refused the message",
@@ -191,7 +216,8 @@ var untoldWords = map[notification.EventOutcome]string{
 
 // aboutEvents lists the findings that count events.
 var aboutEvents = []attention.Code{
-	attention.Approvals, attention.UntoldEvents, attention.FailedEvents, attention.LateEvents, attention.NoPoller, attention.NoWorker,
+	attention.Approvals, attention.UntoldEvents, attention.EndedEarly, attention.FailedEvents, attention.LateEvents,
+	attention.UnplannedEvents, attention.NoPoller, attention.NoWorker,
 }
 
 // inWords writes findings as lines.
@@ -207,7 +233,11 @@ func inWords(findings []attention.Finding, now time.Time) []problemLine {
 }
 
 func inWord(f attention.Finding) problemLine {
-	words, ended := findingWords[f.Code], outcomeWords[f.Outcome]
+	words := findingWords[f.Code]
+	ended, known := outcomeWords[f.Outcome]
+	if !known {
+		ended.is, ended.do = "the last attempt ended as "+string(f.Outcome), "A delivery's page has each attempt."
+	}
 	by := ""
 	if f.Subject != "" {
 		by = " by " + f.Subject
@@ -219,8 +249,8 @@ func inWord(f attention.Finding) problemLine {
 		ended.is, ended.do = "no attempt was recorded", "The delivery's page has the error."
 	}
 	fill := func(text string, quote func(string) string) string {
-		return strings.NewReplacer("$source", quote(f.Source), "$subject", quote(f.Subject), "$by", by, "$outcome", ended.is,
-			"$detail", f.Detail, "$channel", channelWord(f.Channel), "$untold", untoldWords[f.Event],
+		return strings.NewReplacer("$source", quote(f.Source), "$subject", quote(f.Subject), "$sender", quote(f.Sender), "$by", by,
+			"$outcome", ended.is, "$detail", f.Detail, "$channel", channelWord(f.Channel), "$untold", untoldWords[f.Event],
 			"$code", url.QueryEscape(string(f.Channel)), "$event", url.QueryEscape(string(f.Event))).Replace(text)
 	}
 	same := func(text string) string {
@@ -230,7 +260,8 @@ func inWord(f attention.Finding) problemLine {
 		return text
 	}
 	line := problemLine{
-		Finding: f, What: fill(words.what, same), Whose: faultWords[f.Fault], Do: fill(words.do, advice.Quote), Link: fill(words.link, same),
+		Finding: f, What: fill(words.what, same), Whose: faultWords[f.Fault], Do: fill(words.do, advice.Quote),
+		Link: fill(words.link, url.QueryEscape),
 	}
 	if line.Do == "" {
 		line.Do = ended.do
@@ -253,14 +284,21 @@ func counted(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// headline is the state of everything, in one sentence.
-func headline(findings []attention.Finding) string {
-	switch len(findings) {
+// headline is the state of everything, in one sentence. Good means that nothing needs a person: some
+// addresses are always refused.
+func headline(findings []attention.Finding) (text string, good bool) {
+	urgent := 0
+	for _, f := range findings {
+		if f.Fault != attention.Data {
+			urgent++
+		}
+	}
+	switch urgent {
 	case 0:
-		return "Everything is on time"
+		return "Everything is on time", true
 	case 1:
-		return "1 thing needs you"
+		return "1 thing needs you", false
 	default:
-		return fmt.Sprintf("%d things need you", len(findings))
+		return fmt.Sprintf("%d things need you", urgent), false
 	}
 }

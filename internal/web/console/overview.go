@@ -43,19 +43,11 @@ const (
 
 // overview is the data of the first page.
 type overview struct {
-	Outbox    notification.OutboxState
-	FollowUps notification.FollowUpState
-	Sweep     notification.Sweep
-	Sources   []operate.SourceState
-	Awaiting  []report.AwaitingEvent
+	attention.State
 	Failures  []report.FailureCount
-	Providers []operate.ProviderView
-	Pollers   operate.Pollers
 	NoPollers string // why nothing is known about the pollers
-	Untold    []report.OutcomeCount
-	Late      []report.AttemptGroup
-	Failed    []report.AttemptGroup
 	Headline  string
+	Good      bool          // nothing needs a person
 	Problems  []problemLine // at most shownProblems
 	More      int           // problems that are not shown
 	IsFresh   bool          // no event has come yet
@@ -79,7 +71,10 @@ func (c *Console) overview(ctx context.Context, r *http.Request) (page, error) {
 	})
 	load(group, &data.Awaiting, func() ([]report.AwaitingEvent, error) { return c.reader().AwaitingEvents(ctx, shownAwaiting) })
 	load(group, &data.Failures, func() ([]report.FailureCount, error) { return c.reader().Failures(ctx, shownCauses) })
-	load(group, &data.Untold, func() ([]report.OutcomeCount, error) { return c.reader().UntoldEvents(ctx, lastDay) })
+	load(group, &data.Ended, func() ([]report.OutcomeCount, error) {
+		return c.reader().EndedEvents(ctx, lastDay, append(notification.MendableOutcomes(), notification.EventFailed)...)
+	})
+	load(group, &data.Unplanned, func() (report.UnplannedEvents, error) { return c.reader().UnplannedEvents(ctx) })
 	load(group, &data.Late, func() ([]report.AttemptGroup, error) { return c.reader().LateDeliveries(ctx) })
 	load(group, &data.Failed, func() ([]report.AttemptGroup, error) { return c.reader().FailedDeliveries(ctx, lastDay) })
 	load(group, &data.IsFresh, func() (bool, error) {
@@ -99,19 +94,17 @@ func (c *Console) overview(ctx context.Context, r *http.Request) (page, error) {
 		return nil
 	})
 	err := group.Wait()
-	data.find(c.now())
+	data.Now, data.PollersKnown = c.now(), data.NoPollers == ""
+	data.find()
 	return page{name: "overview", title: "Overview", data: data, running: true}, err
 }
 
 // find fills in the problems.
-func (o *overview) find(now time.Time) {
-	findings := attention.Find(attention.State{
-		Now: now, Outbox: o.Outbox, FollowUps: o.FollowUps, Sweep: o.Sweep, Sources: o.Sources, Awaiting: o.Awaiting, Providers: o.Providers,
-		Pollers: o.Pollers, PollersKnown: o.NoPollers == "", Late: o.Late, Failed: o.Failed, Untold: o.Untold,
-	})
-	o.Headline = headline(findings)
+func (o *overview) find() {
+	findings := attention.Find(o.State)
+	o.Headline, o.Good = headline(findings)
 	o.More = max(0, len(findings)-shownProblems)
-	o.Problems = inWords(findings[:len(findings)-o.More], now)
+	o.Problems = inWords(findings[:len(findings)-o.More], o.Now)
 }
 
 // load reads a part of a page while the group reads the others.
