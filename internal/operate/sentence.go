@@ -95,7 +95,7 @@ var sentences = map[Code]sentence{
 	NeedsNoApproval:    {result: "does not wait for approval", next: showEvent},
 	WasAnswered:        {result: "was answered", detail: "{answer}", next: showEvent},
 	ApprovalEnded:      {result: "has ended", next: showEvent},
-	IsOwnEvent:         {result: "was emitted by you", detail: "somebody else has to approve it"},
+	IsOwnEvent:         {result: "was caused by you", detail: "somebody else has to approve it"},
 	ApprovalNotRunning: {result: "has no running workflow", detail: endedOrNew, next: "`starter event retry {id}` starts it again"},
 	WouldBeApproved:    {done: true, result: "would be APPROVED"},
 	WouldBeRejected:    {done: true, result: "would be REJECTED"},

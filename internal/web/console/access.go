@@ -126,7 +126,7 @@ func (c *Console) guarded(next http.Handler, origin string, maxBody int64) http.
 		header := w.Header()
 		header.Set("Content-Security-Policy", policy)
 		header.Set("Cache-Control", "no-store")
-		header.Set("Vary", "Accept")
+		header.Add("Vary", "Accept")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -122,6 +123,7 @@ func TestAccess(t *testing.T) {
 			got := ask(tt.access, keys, request)
 			require.Equal(t, tt.want, got.Code, got.Body.String())
 			require.Equal(t, tt.allowed, got.Header().Get("Access-Control-Allow-Origin"))
+			require.Equal(t, tt.path == decode, slices.Contains(got.Header().Values("Vary"), "Origin"))
 			require.Equal(t, tt.want == http.StatusOK && tt.path == decode, strings.Contains(got.Body.String(), "ImV2dC0xIg=="),
 				"the payload in base64")
 		})

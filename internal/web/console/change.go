@@ -61,7 +61,7 @@ type changing struct {
 // once. If the plan differs from the plan that the person saw, it shows the new plan instead.
 func (c *Console) change(ctx context.Context, r *http.Request) (page, error) {
 	a := changeRequest{r.PostForm.Get("change"), r.PostForm.Get("id"), r.PostForm.Get("again") != "", r.PostForm.Get("until")}
-	if allowing[a.Name] == nil {
+	if allowing[a.Name] == nil || a.ID == "" {
 		return page{}, &refusal{http.StatusBadRequest, "There is no such change."}
 	}
 	if err := personOf(ctx).refusal(a.Name); err != nil {

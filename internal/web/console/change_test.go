@@ -38,6 +38,8 @@ func TestChangePages(t *testing.T) {
 	postgrestest.Add(t, d.store.Pool, postgrestest.Event{ID: "evt-1", Status: notification.OutboxFailed},
 		postgrestest.Delivery{ID: "waits", UserID: "1"}, postgrestest.Delivery{ID: "sent", UserID: "2", Status: notification.Sent})
 	postgrestest.Exec(t, d.store, "UPDATE notification SET sent_at = '2026-11-21T08:00:00Z' WHERE status = 'SENT'")
+	status, page := d.post("/change", url.Values{"change": {"event cancel"}, "id": {""}})
+	require.Equal(t, http.StatusBadRequest, status, page)
 	var text strings.Builder
 	for _, c := range []struct{ change, id string }{
 		{"delivery retry", "sent"}, {"delivery send-now", "waits"}, {"delivery cancel", "waits"}, {"delivery cancel", "waits"},

@@ -57,7 +57,7 @@ func (c *Console) delivery(ctx context.Context, r *http.Request) (page, error) {
 	}
 	actions, err := c.lists().Actions(ctx, list.ActionFilter{Target: why.Delivery.DeliveryID}, list.Place{Limit: pageSize})
 	data := deliveryPage{why, offersOfDelivery(personOf(ctx), why.Delivery.DeliveryID, why.Delivery.Status), actions.Rows}
-	running := why.Delivery.Status == notification.Pending && why.Workflow.UnderWay()
+	running := why.Delivery.Status == notification.Pending
 	return page{name: "delivery", title: why.Delivery.DeliveryID, data: data, running: running}, err
 }
 

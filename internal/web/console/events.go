@@ -56,8 +56,8 @@ type eventPage struct {
 	Rows   []recipientRow // of its first recipients, problems first
 	Missed []missed
 
-	Offers     offers
-	Simulation bool // the person may see who would get it
+	Offers  offers
+	NoTexts string // why the person may not see its texts; empty: they may
 }
 
 func (c *Console) event(ctx context.Context, r *http.Request) (page, error) {
@@ -69,16 +69,20 @@ func (c *Console) event(ctx context.Context, r *http.Request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	running := view.Workflow.Status == explain.Running
 	who := personOf(ctx)
 	data := eventPage{
-		EventView: view, State: stateOf(view), Bar: barOf(view.Deliveries.ByStatus), Rows: problemsFirst(view.Recipients),
-		Offers: offersOfEvent(who, view), Simulation: view.AwaitsApproval() && who.may("GET /simulation"),
+		EventView: view, State: stateOf(view, c.now()), Bar: barOf(view.Deliveries.ByStatus), Rows: problemsFirst(view.Recipients),
+		Offers: offersOfEvent(who, view), NoTexts: who.denied("POST /templates"),
 	}
 	for _, count := range counts {
 		data.Missed = append(data.Missed, missed{count})
 	}
-	return page{name: "event", title: view.EventID, data: data, running: running && !view.AwaitsApproval()}, nil
+	return page{name: "event", title: view.EventID, data: data, running: view.Workflow.Status == explain.Running || waitsInOutbox(view)}, nil
+}
+
+// waitsInOutbox reports whether a poller has not started the event yet.
+func waitsInOutbox(view explain.EventView) bool {
+	return view.Processed == nil && view.Outbox != nil && view.Outbox.Status == notification.OutboxPending
 }
 
 // simulation shows who would get an event that waits for approval.

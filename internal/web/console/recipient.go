@@ -26,6 +26,7 @@ type recipientPage struct {
 	Channels    []notification.Channel
 	Rows        []moment
 	Older       string
+	Supported   []notification.Channel
 	Preferences []report.Preference
 	Entities    []report.EntityChoice
 	Suppressed  []list.Suppression
@@ -38,6 +39,8 @@ type recipientPage struct {
 // ReachSentence tells whether a channel reaches them.
 func (p recipientPage) ReachSentence(r explain.Reach) string {
 	switch r.State {
+	case explain.Unsupported:
+		return "it may not serve a recipient of type " + string(p.Entry.Recipient.UserType)
 	case explain.NoAddress:
 		return "no address"
 	case explain.Suppressed:
@@ -61,7 +64,7 @@ func (p *recipientPage) reachable(now time.Time) {
 		p.Headline = "They get nothing"
 		return
 	}
-	p.Reach = explain.ReachOf(p.Entry.Recipient, now)
+	p.Reach = explain.ReachOf(p.Entry.Recipient, p.Supported, now)
 	var over []string
 	for _, reach := range p.Reach {
 		if reach.State == explain.Reachable {
@@ -108,6 +111,7 @@ func (c *Console) recipient(ctx context.Context, r *http.Request) (page, error) 
 	load(group, &data.Entry, func() (notification.DirectoryEntry, error) {
 		return planner.On(c.Explain.DB).DirectoryEntry(loading, who.UserType, who.UserID, nil)
 	})
+	load(group, &data.Supported, func() ([]notification.Channel, error) { return c.Explain.Supported(loading, who.UserType) })
 	load(group, &decisions, func() ([]list.RecipientDecision, error) {
 		return c.lists().RecipientDecisions(loading, list.RecipientFilter{RecipientKey: who, Channel: channel, Before: from.decision}, pageSize)
 	})
@@ -131,7 +135,7 @@ func (c *Console) recipient(ctx context.Context, r *http.Request) (page, error) 
 		data.Older = older(r, from.after(data.Rows).String())
 	}
 	data.Suppressed, err = c.suppressedAddresses(ctx, data.Entry.Recipient)
-	return page{name: "recipient", title: who.String(), data: data}, err
+	return page{name: "recipient", title: who.String(), data: data, running: data.Waiting > 0}, err
 }
 
 // suppressedAddresses reads the suppressions of a recipient's current addresses.

@@ -85,7 +85,7 @@ var everyAction = map[string]tried{
 	"GET /recipient":      {viewing, "/recipient?type=CUSTOMER&id=1", nil},
 	"GET /rules":          {viewing, "/rules", nil},
 	"GET /templates":      {viewing, "/templates", nil},
-	"POST /templates":     {viewing, "/templates", url.Values{"event": {"evt-1"}, "recipient": {"CUSTOMER/1"}, "channel": {"EMAIL"}}},
+	"POST /templates":     {"approver editor", "/templates", url.Values{"event": {"evt-1"}, "recipient": {"CUSTOMER/1"}, "channel": {"EMAIL"}}},
 	"template preview":    {"editor", "/templates", url.Values{"type": {"PROMOTION"}, "payload": {"{}"}, "recipient": {"CUSTOMER/1"}}},
 	"GET /check":          {viewing, "/check", nil},
 	"POST /check":         {viewing, "/check", url.Values{}},
@@ -184,6 +184,12 @@ func TestPagesSayWhoMay(t *testing.T) {
 	require.Contains(t, page, "<button disabled>Cancel …</button>")
 	require.Contains(t, page, "You need the role operator (groups operator, sre).")
 	require.Contains(t, page, `ada <span>viewer</span>`)
+	_, page = d.as("ada", "viewer", tried{path: "/templates"})
+	require.Contains(t, page, `<button class="main" disabled>Preview</button>`)
+	require.Contains(t, page, "You need the role approver (group approver) or editor (group editor).")
+	_, page = d.as("ada", "approver", tried{path: "/templates"})
+	require.Contains(t, page, `<button class="main">Preview</button>`)
+	require.Contains(t, page, "For a payload of your own: You need the role editor (group editor).")
 	_, page = d.as("ada", "viewer,sre", tried{path: "/delivery?id=waits"})
 	require.Contains(t, page, "<button>Cancel …</button>")
 	require.NotContains(t, page, "You need")
@@ -195,6 +201,23 @@ func TestPagesSayWhoMay(t *testing.T) {
 	_, page = d.as("ada", "", tried{path: "/event?id=evt-1"})
 	require.Contains(t, page, "You have no role in this console")
 	require.NotContains(t, page, "PROMOTION")
+	_, page = d.as("ada", "viewer", tried{path: "/event?id=evt-1"})
+	require.NotContains(t, page, "Who would get it")
+	require.NotContains(t, page, "Preview its texts")
+	require.Contains(t, page, "You need the role approver (group approver) or editor (group editor).", "to see who would get it")
+}
+
+// An answer in JSON needs the same role as the page.
+func TestAnswersNeedTheSameRole(t *testing.T) {
+	t.Parallel()
+
+	d, _ := roleDesk(t)
+	for groups, want := range map[string]int{"viewer": http.StatusForbidden, "stranger": http.StatusForbidden, "approver": http.StatusOK} {
+		request := must(http.NewRequestWithContext(t.Context(), http.MethodGet, d.server.URL+"/simulation?id=evt-1", nil))(t)
+		request.Header = http.Header{"X-User": {"ada"}, "X-Groups": {groups}, "Accept": {"application/json"}}
+		status, text := d.do(request)
+		require.Equal(t, want, status, "%s: %s", groups, text)
+	}
 }
 
 // Who caused an event cannot approve it: by `starter emit`, or as the event's actor.

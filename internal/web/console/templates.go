@@ -16,16 +16,20 @@ type templatePage struct {
 	Event, Type, Payload, Recipient, Channel, Locale string
 	Digest                                           bool
 
+	Denied    string // why the person may not preview; empty: they may
+	OwnDenied string // why they may not write a type and a payload; empty: they may
+
 	Channels []notification.Channel
 	Preview  *explain.Preview
 	Problem  string
 	Next     string
 }
 
-func (c *Console) templates(_ context.Context, r *http.Request) (page, error) {
+func (c *Console) templates(ctx context.Context, r *http.Request) (page, error) {
+	who, query := personOf(ctx), r.URL.Query()
 	data := templatePage{
-		Event: r.URL.Query().Get("event"), Recipient: r.URL.Query().Get("recipient"), Channel: r.URL.Query().Get("channel"),
-		Channels: notification.Channels(),
+		Event: query.Get("event"), Recipient: query.Get("recipient"), Channel: query.Get("channel"), Channels: notification.Channels(),
+		Denied: who.denied("POST /templates"), OwnDenied: who.denied(ownPayload),
 	}
 	return page{name: "templates", title: "Templates", data: data}, nil
 }
@@ -40,8 +44,8 @@ func (c *Console) preview(ctx context.Context, r *http.Request) (page, error) {
 	}
 	data := templatePage{
 		Event: form.Get("event"), Type: form.Get("type"), Payload: form.Get("payload"), Recipient: form.Get("recipient"),
-		Channel: form.Get("channel"),
-		Locale:  form.Get("locale"), Digest: form.Get("digest") != "", Channels: notification.Channels(),
+		Channel: form.Get("channel"), Locale: form.Get("locale"), Digest: form.Get("digest") != "", Channels: notification.Channels(),
+		OwnDenied: personOf(ctx).denied(ownPayload),
 	}
 	preview, err := c.previewOf(ctx, data)
 	var advised *advice.Error
