@@ -30,7 +30,7 @@ import (
 // startTemporal is the next step if Temporal does not answer.
 const startTemporal = "start Temporal, or set TEMPORAL_ADDRESS to its address"
 
-// dialTimeout limits the time to connect to Temporal.
+// dialTimeout limits the time to connect to Temporal, and each call of a client that connects at its first call.
 const dialTimeout = 5 * time.Second
 
 // outOfReach returns the error for a server that does not answer.
@@ -79,21 +79,42 @@ func (a *app) open(ctx context.Context) (*db.DB, config.Starter, error) {
 	return db, cfg, nil
 }
 
-// temporal connects to Temporal until the command ends.
-func (a *app) temporal(ctx context.Context) (client.Client, error) {
-	options, err := config.Temporal(a.environment)
-	if err != nil {
-		return nil, misset(err)
-	}
-	if options.Identity, err = a.actor(); err != nil {
-		return nil, err
+// temporalOptions returns the settings of a client of Temporal.
+func (a *app) temporalOptions() (options client.Options, err error) {
+	if options, err = config.Temporal(a.environment); err != nil {
+		return options, misset(err)
 	}
 	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler)) // callers get the errors
+	options.Identity, err = a.actor()
+	return options, err
+}
+
+// temporal connects to Temporal until the command ends.
+func (a *app) temporal(ctx context.Context) (client.Client, error) {
+	options, err := a.temporalOptions()
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	temporal, err := client.DialContext(ctx, options)
 	if err != nil {
 		return nil, outOfReach("Temporal", startTemporal, err)
+	}
+	a.closing = append(a.closing, temporal.Close)
+	return temporal, nil
+}
+
+// lazyTemporal returns a client until the command ends. It connects at the first call, and again after an outage.
+func (a *app) lazyTemporal() (client.Client, error) {
+	options, err := a.temporalOptions()
+	if err != nil {
+		return nil, err
+	}
+	options.RPCTimeout, options.ConnectionOptions.GetSystemInfoTimeout = dialTimeout, dialTimeout
+	temporal, err := client.NewLazyClient(options)
+	if err != nil {
+		return nil, misset(err)
 	}
 	a.closing = append(a.closing, temporal.Close)
 	return temporal, nil
@@ -109,7 +130,11 @@ func (a *app) launcher(ctx context.Context) (*launch.Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &launch.Launcher{Client: temporal, Namespace: a.namespace(), Prefix: cfg.TaskQueuePrefix, Sources: cfg.BySource()}, nil
+	return a.launcherOf(temporal, cfg), nil
+}
+
+func (a *app) launcherOf(temporal client.Client, cfg config.Starter) *launch.Launcher {
+	return &launch.Launcher{Client: temporal, Namespace: a.namespace(), Prefix: cfg.TaskQueuePrefix, Sources: cfg.BySource()}
 }
 
 // explainer opens the database, and connects to Temporal if Temporal answers.

@@ -13,11 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/converter"
 
-	"herald/internal/answer"
-	"herald/internal/check"
 	"herald/internal/config"
 	"herald/internal/config/secret"
-	"herald/internal/explain"
 	"herald/internal/operate"
 	"herald/internal/web/console"
 	"herald/internal/wiring"
@@ -100,7 +97,7 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 		return nil, misset(err)
 	}
 	wired := wiring.New()
-	run, err := a.checker(db, cfg, wired, check.Engine{Namespace: a.namespace(), Sources: cfg.Sources, Launcher: launcher})
+	answers, err := a.answers(db, cfg, wired, launcher)
 	if err != nil {
 		return nil, err
 	}
@@ -108,22 +105,17 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 	if cfg.Secret == "" { // then a restart makes all open forms invalid
 		key = []byte(rand.Text())
 	}
-	explainer := explain.Explainer{DB: db, Temporal: launcher.Client, Namespace: a.namespace(), Texts: texts(cfg)}
-	pollers := func(ctx context.Context) (operate.Pollers, error) {
-		return operate.ConfiguredPollers(ctx, launcher, cfg.Sources)
-	}
-	whole := func(ctx context.Context) check.Result { return run(ctx, checkedSince) }
 	return console.New(console.Config{
-		Explain: explainer,
-		Answers: answer.Reader{Explain: explainer, Sources: cfg.Sources, Pollers: pollers, CheckAll: whole},
+		Explain: answers.Explain,
+		Answers: answers,
 		Operator: func(order operate.Order) *operate.Operator {
 			return &operate.Operator{Order: order, DB: db, Launcher: launcher}
 		},
 		Providers: func(ctx context.Context) ([]operate.ProviderView, error) {
 			return operate.ReadProviders(ctx, db, wired)
 		},
-		Pollers: pollers,
-		Check:   whole,
+		Pollers: answers.Pollers,
+		Check:   answers.CheckAll,
 		Codec:   converter.NewPayloadCodecHTTPHandler(keys),
 		Sources: cfg.Sources, Access: access, Key: key, Logger: slog.New(slog.NewTextHandler(a.Err, nil)),
 	}), nil

@@ -13,8 +13,11 @@ import (
 
 	"herald/internal/answer"
 	"herald/internal/check"
+	"herald/internal/config"
 	"herald/internal/config/version"
 	"herald/internal/db"
+	"herald/internal/explain"
+	"herald/internal/launch"
 	"herald/internal/mcp"
 	"herald/internal/operate"
 	"herald/internal/wiring"
@@ -52,14 +55,23 @@ type nothingToClose struct{ io.Writer }
 func (nothingToClose) Close() error { return nil }
 
 func serveMCP(ctx context.Context, a *app, allowed bool) error {
-	answers, err := a.answers(ctx)
+	db, settings, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	temporal, err := a.lazyTemporal()
+	if err != nil {
+		return err
+	}
+	launcher := a.launcherOf(temporal, settings)
+	answers, err := a.answers(db, settings, wiring.New(), launcher)
 	if err != nil {
 		return err
 	}
 	logs := slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn})
 	cfg := mcp.Config{Answers: answers, Version: version.Read().String(), Logger: slog.New(logs)}
 	if allowed {
-		if cfg.Changes, err = a.mcpChanges(ctx, answers.Explain.DB); err != nil {
+		if cfg.Changes, err = a.mcpChanges(db, launcher); err != nil {
 			return err
 		}
 	}
@@ -71,12 +83,8 @@ func serveMCP(ctx context.Context, a *app, allowed bool) error {
 }
 
 // mcpChanges returns what makes changes. Its tokens end with the process.
-func (a *app) mcpChanges(ctx context.Context, db *db.DB) (*mcp.Changes, error) {
+func (a *app) mcpChanges(db *db.DB, launcher *launch.Launcher) (*mcp.Changes, error) {
 	actor, err := a.actor()
-	if err != nil {
-		return nil, err
-	}
-	launcher, err := a.launcher(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -88,29 +96,17 @@ func (a *app) mcpChanges(ctx context.Context, db *db.DB) (*mcp.Changes, error) {
 	}, nil
 }
 
-// answers returns what programs may read. Temporal may be out of reach.
-func (a *app) answers(ctx context.Context) (answer.Reader, error) {
-	explainer, err := a.explainer(ctx)
-	if err != nil {
-		return answer.Reader{}, err
-	}
-	cfg, err := a.settings()
-	if err != nil {
-		return answer.Reader{}, err
-	}
-	temporal := check.Engine{Namespace: a.namespace(), Sources: cfg.Sources}
-	temporal.Launcher, temporal.Problem = a.launcher(ctx)
-	run, err := a.checker(explainer.DB, cfg, wiring.New(), temporal)
+// answers returns what programs may read. The check reads the settings of all providers into wired.
+func (a *app) answers(db *db.DB, cfg config.Starter, wired wiring.Wiring, launcher *launch.Launcher) (answer.Reader, error) {
+	run, err := a.checker(db, cfg, wired, check.Engine{Namespace: launcher.Namespace, Sources: cfg.Sources, Launcher: launcher})
 	if err != nil {
 		return answer.Reader{}, err
 	}
 	return answer.Reader{
-		Explain: explainer, Sources: cfg.Sources,
+		Explain: explain.Explainer{DB: db, Temporal: launcher.Client, Namespace: launcher.Namespace, Texts: texts(cfg)},
+		Sources: cfg.Sources,
 		Pollers: func(ctx context.Context) (operate.Pollers, error) {
-			if temporal.Launcher == nil {
-				return operate.Pollers{}, temporal.Problem
-			}
-			return operate.ConfiguredPollers(ctx, temporal.Launcher, cfg.Sources)
+			return operate.ConfiguredPollers(ctx, launcher, cfg.Sources)
 		},
 		CheckAll: func(ctx context.Context) check.Result { return run(ctx, checkedSince) },
 	}, nil

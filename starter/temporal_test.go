@@ -35,6 +35,13 @@ type temporalServer struct {
 func (s temporalServer) serve(t *testing.T) string {
 	t.Helper()
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	s.serveOn(t, listener)
+	return listener.Addr().String()
+}
+
+// serveOn serves Temporal's API until the end of the test.
+func (s temporalServer) serveOn(t *testing.T, listener net.Listener) {
+	t.Helper()
 	server := grpc.NewServer(grpc.UnaryInterceptor(withDetails))
 	api.RegisterWorkflowServiceServer(server, s)
 	served := make(chan error, 1)
@@ -43,7 +50,6 @@ func (s temporalServer) serve(t *testing.T) string {
 		server.Stop()
 		require.NoError(t, <-served)
 	})
-	return listener.Addr().String()
 }
 
 // withDetails answers with the errors of Temporal's API.

@@ -31,20 +31,24 @@ type Reader struct {
 const (
 	usual = 50
 	most  = 200
+	// mostLog limits the attempts, receipts and retries of a delivery. Package report reads no more.
+	mostLog = 50
 	// mostPeople limits the people of one simulation.
 	mostPeople = 20
-	// sourceTimeout bounds the wait for the database of one other service, and for Temporal.
+	// sourceTimeout bounds the wait for the database of one other service.
 	sourceTimeout = 5 * time.Second
+	// pollerTimeout bounds the wait for Temporal. Together, both waits are shorter than a tool's call.
+	pollerTimeout = 3 * time.Second
 	// mostDays limits the period of a status.
 	mostDays = 31
 )
 
 func (r Reader) lists() list.Reader { return list.Reader{Pool: r.Explain.DB.Pool} }
 
-// limited returns the number of rows to show.
-func limited(asked int) (int, error) {
-	if asked < 0 || asked > most {
-		return 0, wrong("%d is no limit", "give a limit from 1 to 200, or none", asked)
+// limited returns the number of rows to show, of at most `bound` rows.
+func limited(asked, bound int) (int, error) {
+	if asked < 0 || asked > bound {
+		return 0, wrong("%d is no limit", fmt.Sprintf("give a limit from 1 to %d, or none", bound), asked)
 	}
 	if asked == 0 {
 		return usual, nil

@@ -102,7 +102,7 @@ type Escalation struct {
 
 // Delivery reads a delivery.
 func (r Reader) Delivery(ctx context.Context, in DeliveryRequest) (Delivery, error) {
-	limit, err := limited(in.Limit)
+	limit, err := limited(in.Limit, mostLog)
 	if err != nil {
 		return Delivery{}, err
 	}

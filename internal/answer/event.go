@@ -75,7 +75,7 @@ type RecipientDelivery struct {
 
 // Event reads an event in limited time, however large it is.
 func (r Reader) Event(ctx context.Context, in EventRequest) (Event, error) {
-	limit, err := limited(in.Limit)
+	limit, err := limited(in.Limit, most)
 	if err != nil {
 		return Event{}, err
 	}

@@ -27,6 +27,7 @@ type Status struct {
 	LastSweep     *Sweep                 `json:"last_sweep"` // null: none yet
 	Sources       []Source               `json:"sources"`
 	Providers     []Provider             `json:"providers"` // that rest or rested, or that an operator has paused or chosen
+	Senders       []Sender               `json:"senders"`   // paused, or above a quarter of a limit
 	Pollers       []Poller               `json:"pollers"`   // null: Temporal is out of reach
 	PollerWorkers int                    `json:"poller_workers"`
 }
@@ -56,6 +57,13 @@ type Provider struct {
 	Rests      int                           `json:"rests"` // consecutive; 0: it works
 	RestsUntil *time.Time                    `json:"rests_until,omitempty"`
 	Override   notification.ProviderOverride `json:"override,omitempty"`
+}
+
+// Sender is the state of a sender, without its address.
+type Sender struct {
+	Channel  notification.Channel     `json:"channel"`
+	Provider string                   `json:"provider"`
+	Level    notification.SenderLevel `json:"level"`
 }
 
 // Poller is the state of a poller.
@@ -98,11 +106,12 @@ func (r Reader) Status(ctx context.Context, in StatusRequest) (Status, error) {
 			}
 			return provider
 		}),
+		Senders: each(backlog.Senders, func(s notification.SenderState) Sender { return Sender{s.Channel, s.Provider, s.Level()} }),
 	}
 	if s := backlog.LastSweep; s != nil {
 		found.LastSweep = &Sweep{s.At, s.Looked, s.StartedAgain, s.Closed, s.Failed, s.Ambiguous}
 	}
-	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pollerTimeout)
 	defer cancel()
 	if pollers, err := r.Pollers(ctx); err == nil {
 		found.PollerWorkers = pollers.Workers

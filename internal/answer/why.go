@@ -86,7 +86,7 @@ type Decided struct {
 
 // Why explains a delivery or a decision, or lists the decisions about a recipient.
 func (r Reader) Why(ctx context.Context, in WhyRequest) (Why, error) {
-	limit, err := limited(in.Limit)
+	limit, err := limited(in.Limit, most)
 	if err != nil {
 		return Why{}, err
 	}

@@ -67,14 +67,17 @@ func subject[From any](name string, from From, table []finding[From]) Subject {
 // said holds the texts of a mistake that quote nobody.
 type said struct{ Row, Problem, Remedy string }
 
-// quoting lists the arguments that may quote an error, a setting or a row's value.
-var quoting = []string{"why", "value", "address", "wrong", "off"}
+// plain lists the arguments that quote nobody: ids, names, counts, times and Herald's own sentences. All other
+// arguments may quote a server, a setting or a row's value.
+var plain = strings.Fields(`all channel column count default entity event events expires first flaw follower have host id insync last
+	link locales min missing name names namespace path people policies present queue remedy replicas role roles route row selectors
+	since source spf status table template topic type vacant wait what who`)
 
-// unquoted writes a finding's texts without errors, and without values that may be personal data.
+// unquoted writes a finding's texts with plain arguments only.
 func unquoted(row, problem, remedy string, of args) said {
 	bare := args{}
 	for name, value := range of {
-		if slices.Contains(quoting, name) || strings.HasPrefix(name, "unsafe_") {
+		if !slices.Contains(plain, name) {
 			value = "(`starter check` shows it)"
 		}
 		bare[name] = value

@@ -60,7 +60,7 @@ func Temporal(db *db.DB, e Engine) Subject {
 		if err == nil {
 			return mistakes, nil
 		}
-		failures, err := evaluate(ctx, []requestFact{{namespace: e.Namespace, err: err}}, requestFindings)
+		failures, err := evaluate(ctx, []requestFact{{namespace: e.Namespace, err: err, isOutOfReach: isSilent(err)}}, requestFindings)
 		return append(mistakes, failures...), err
 	}}
 }
@@ -111,6 +111,11 @@ var requestFindings = []finding[[]requestFact]{
 		find:    where(func(f requestFact) bool { return !f.isOutOfReach && !f.lacksNamespace() && !f.lacksRight() }),
 		problem: "the request failed: $why",
 		remedy:  "see Temporal's log, then check again"},
+}
+
+// isSilent reports whether a request failed because Temporal does not answer.
+func isSilent(err error) bool {
+	return errors.As(err, new(*serviceerror.Unavailable)) || errors.As(err, new(*serviceerror.DeadlineExceeded))
 }
 
 func (f requestFact) lacksNamespace() bool {

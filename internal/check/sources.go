@@ -139,7 +139,7 @@ var topicFindings = []finding[[]topicFact]{
 		problem: "Kafka confirms a record that only one broker has: min.insync.replicas is 1, for $replicas replicas",
 		remedy:  moreCopies},
 	{place: topicPlace, row: topicRow, find: where(func(t topicFact) bool { return t.missing != "" }),
-		problem: "the brokers do not have it, or do not show it to Herald: $missing",
+		problem: "the brokers do not have it, or do not show it to Herald: $absence",
 		remedy: "run `starter source migrate $source --topics`, grant Herald the right to write it, " +
 			"or correct kafka.topic in the file of OUTBOX_SOURCES"},
 	{place: topicPlace, row: topicRow, find: where(func(t topicFact) bool { return t.copies.MinInSync > t.copies.InSync }),
@@ -161,7 +161,7 @@ func (t topicFact) isUnconfirmed() bool { return t.copies.MinInSync == 1 && t.co
 
 func (t topicFact) args() args {
 	return args{
-		"silence": t.silence, "topic": t.name, "source": t.source, "missing": t.missing, "since": t.since, "refusal": t.refusal,
+		"silence": t.silence, "topic": t.name, "source": t.source, "absence": t.missing, "since": t.since, "refusal": t.refusal,
 		"min": strconv.Itoa(t.copies.MinInSync), "insync": strconv.Itoa(t.copies.InSync), "replicas": strconv.Itoa(t.copies.Replicas),
 		"refused": t.copies.Refused,
 	}

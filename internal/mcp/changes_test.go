@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"log/slog"
@@ -22,10 +23,11 @@ import (
 	"herald/internal/mcp"
 	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/workflows"
 )
 
-// newChangingDesk returns a desk whose server may change something, and the clock of its tokens.
-func newChangingDesk(t *testing.T) (*desk, *atomic.Int64) {
+// newChangingDesk returns a desk whose server may change something, the clock of its tokens, and Temporal.
+func newChangingDesk(t *testing.T) (*desk, *atomic.Int64, client.Client) {
 	t.Helper()
 	options, err := config.Temporal(env.ToMap(os.Environ()))
 	require.NoError(t, err)
@@ -44,14 +46,14 @@ func newChangingDesk(t *testing.T) (*desk, *atomic.Int64) {
 			},
 			Now: func() time.Time { return time.Unix(clock.Load(), 0) },
 		}
-	}), clock
+	}), clock, temporal
 }
 
 // A change needs its plan, its token and a reason. It is made once, and recorded.
 func TestChange(t *testing.T) {
 	t.Parallel()
 
-	d, _ := newChangingDesk(t)
+	d, _, _ := newChangingDesk(t)
 	id := "evt-" + rand.Text()
 	postgrestest.Add(t, d.store.Pool, postgrestest.Event{ID: id, Status: notification.OutboxFailed})
 	plan := ask[mcp.Outcome](d, "plan_change", mcp.PlanRequest{Change: "event retry", ID: id})
@@ -65,7 +67,33 @@ func TestChange(t *testing.T) {
 	require.True(t, done.Done, done.Result)
 	require.Equal(t, []string{"ada|event retry|" + id + "|--mcp --reason a customer asked"},
 		postgrestest.List(t, d.store, "SELECT actor || '|' || command || '|' || target || '|' || detail FROM operator_action"))
-	d.refused(mcp.ConfirmRequest{Token: plan.Token, Reason: "again"}, "nothing was changed")
+	d.refused(mcp.ConfirmRequest{Token: plan.Token, Reason: "again"}, "the plan has changed")
+}
+
+// A token works once, even if its plan stays the same.
+func TestTokenIsUsedOnce(t *testing.T) {
+	t.Parallel()
+
+	d, _, temporal := newChangingDesk(t)
+	id, at := "d-"+rand.Text(), time.Now().Add(time.Hour).Truncate(time.Second)
+	postgrestest.Add(t, d.store.Pool, postgrestest.Event{}, postgrestest.Delivery{ID: id, Status: notification.Pending})
+	options := client.StartWorkflowOptions{ID: id, TaskQueue: "no-worker"}
+	_, err := temporal.ExecuteWorkflow(t.Context(), options, workflows.DeliverNotificationType)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, temporal.TerminateWorkflow(context.Background(), id, "", "the test has ended"))
+	})
+	in := mcp.PlanRequest{Change: "delivery reschedule", ID: id, At: &at}
+	plan := ask[mcp.Outcome](d, "plan_change", in)
+	confirmed := mcp.ConfirmRequest{Token: plan.Token, Reason: "a customer asked"}
+	done := ask[mcp.Outcome](d, "confirm_change", confirmed)
+	require.True(t, done.Done, done.Result)
+
+	again := ask[mcp.Outcome](d, "plan_change", in)
+	again.Token = plan.Token
+	require.Equal(t, plan, again, "the plan stays the same")
+	d.refused(confirmed, "used before")
+	require.Equal(t, []string{id}, postgrestest.List(t, d.store, "SELECT target FROM operator_action"))
 }
 
 // refused confirms a plan that must not change anything.
@@ -80,7 +108,7 @@ func (d *desk) refused(in mcp.ConfirmRequest, text string) {
 func TestTokens(t *testing.T) {
 	t.Parallel()
 
-	d, clock := newChangingDesk(t)
+	d, clock, _ := newChangingDesk(t)
 	id := "evt-" + rand.Text()
 	postgrestest.Add(t, d.store.Pool, postgrestest.Event{ID: id, Status: notification.OutboxFailed},
 		postgrestest.Event{ID: id + "-2", Status: notification.OutboxFailed})

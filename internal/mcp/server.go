@@ -42,7 +42,7 @@ func New(cfg Config) *sdk.Server {
 	read(server, cfg, timeout, "delivery_show", "Show a delivery: its state, attempts, receipts, retries and workflow.", r.Delivery)
 	read(server, cfg, slowTimeout, "check", "Look for mistakes in the configuration, and name the remedy of each.", r.Check)
 	read(server, cfg, slowTimeout, "simulate", "Plan an event by the current rules, without storing or sending anything.", r.Simulate)
-	read(server, cfg, timeout, "status", "Show the backlog, the deliveries by status, the providers and the pollers.", r.Status)
+	read(server, cfg, timeout, "status", "Show the backlog, the deliveries by status, the providers, the senders and the pollers.", r.Status)
 	if cfg.Changes != nil {
 		cfg.Changes.add(server, cfg)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,12 +21,17 @@ import (
 	"herald/internal/mcp"
 	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/relay"
+	"herald/internal/relay/kafka"
 	"herald/internal/template"
 	"herald/internal/wiring"
 )
 
 // private is in every value that no tool may show.
 const private = "zz-private@example.com"
+
+// refusing is an address without a server.
+const refusing = "127.0.0.1:1"
 
 // desk is a client of a server over a new database. Temporal is out of reach.
 type desk struct {
@@ -50,6 +56,7 @@ func newDesk(t *testing.T, changes func(*db.DB) *mcp.Changes) *desk {
 				result := check.Run(ctx, check.Planning(check.PlanningInput{
 					DB: store, Since: 24 * time.Hour, Senders: check.Senders{Wired: wiring.New()},
 				}))
+				result.Mistakes = append(result.Mistakes, check.Run(ctx, deadServers(t, store)).Mistakes...)
 				result.Mistakes = append(result.Mistakes, check.Mistake{Place: "server", Problem: private, Remedy: private})
 				result.NotChecked = append(result.NotChecked, check.NotChecked{Subject: "broker", Reason: private})
 				return result
@@ -69,6 +76,20 @@ func newDesk(t *testing.T, changes func(*db.DB) *mcp.Changes) *desk {
 	return &desk{t, store, client}
 }
 
+// deadServers returns the check of a source, Kafka and RabbitMQ that refuse connections.
+func deadServers(t *testing.T, store *db.DB) []check.Subject {
+	t.Helper()
+	sources := []relay.Source{{
+		Name: "orders", Dialect: relay.OrderService, Table: "orders.outbox", DatabaseURL: "postgres://zz-private@" + refusing + "/zz-private",
+		Kafka: &relay.KafkaRoute{Topic: "orders"},
+	}}
+	brokers, err := kafka.New(kafka.Settings{Brokers: []string{refusing}})
+	require.NoError(t, err)
+	t.Cleanup(func() { brokers.Close(context.Background()) })
+	return slices.Concat(check.Sources(sources), check.Topics(store, brokers, sources),
+		[]check.Subject{check.Broker(store, "amqp://zz-private:zz-private@"+refusing+"/")})
+}
+
 // call calls a tool, and returns its result and its text, neither of which has anything private.
 func (d *desk) call(tool string, in any) (*sdk.CallToolResult, string) {
 	d.t.Helper()
@@ -78,6 +99,7 @@ func (d *desk) call(tool string, in any) (*sdk.CallToolResult, string) {
 	require.NoError(d.t, err)
 	require.NotContains(d.t, string(written), private, tool)
 	require.NotContains(d.t, string(written), "zz-private", tool)
+	require.NotContains(d.t, string(written), "connection refused", tool)
 	return result, string(written)
 }
 
@@ -112,6 +134,8 @@ func (d *desk) plant() {
 			VALUES ('d1', 1, now(), now(), '1 second', 'REFUSED', $1)`,
 		`INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail)
 			VALUES ('sendgrid', '1', 'd1', now(), $1, $1)`,
+		`INSERT INTO sender_state (channel, provider, sender, recipients, complaints, paused_at)
+			VALUES ('EMAIL', 'sendgrid', $1, 1000, 9, now())`,
 		`INSERT INTO operator_action (actor, command, target, detail) VALUES ($1, 'event retry', 'd1', $1)`,
 		`INSERT INTO notification_template (event_type, title, body) VALUES ('NEWS', $1, '{{.payload.text}} {{.payload.missing.deeper}}')`,
 	} {
@@ -174,10 +198,13 @@ func TestAnswers(t *testing.T) {
 
 	checked := ask[answer.Check](d, "check", answer.CheckRequest{})
 	require.NotEmpty(t, checked.Checked)
-	require.NotEmpty(t, checked.Mistakes)
+	for _, place := range []string{"source orders", "setting KAFKA_BROKERS", "setting RABBITMQ_URL"} {
+		require.True(t, slices.ContainsFunc(checked.Mistakes, func(m answer.Mistake) bool { return m.Place == place }), place)
+	}
 	status := ask[answer.Status](d, "status", answer.StatusRequest{})
 	require.Equal(t, 1, status.Failed)
 	require.Nil(t, status.Pollers)
+	require.Equal(t, []answer.Sender{{Channel: notification.Email, Provider: "sendgrid", Level: notification.SenderPaused}}, status.Senders)
 }
 
 // Errors are answers, and they say what to do.
@@ -194,6 +221,8 @@ func TestErrors(t *testing.T) {
 		{"event_show", answer.EventRequest{ID: "none"}, "event list"},
 		{"delivery_show", answer.DeliveryRequest{ID: "none"}, "delivery list"},
 		{"event_show", answer.EventRequest{ID: "evt-1", Limit: 1000}, "limit from 1 to 200"},
+		{"delivery_show", answer.DeliveryRequest{ID: "d1", Limit: 51}, "limit from 1 to 50"},
+		{"why", answer.WhyRequest{Recipient: "CUSTOMER/7", Limit: 201}, "limit from 1 to 200"},
 		{"why", answer.WhyRequest{}, "give delivery"},
 		{"why", answer.WhyRequest{Recipient: "7"}, "CUSTOMER/7"},
 		{"why", answer.WhyRequest{Recipient: "NOBODY/7", Event: "evt-1", Channel: "EMAIL"}, "user_type"},
