@@ -46,7 +46,8 @@ GRANT SELECT (delivery_id, started_at) ON delivery_attempt TO herald_gateway;
 GRANT SELECT ON event_type_recipients, event_type_channel_routing, event_category, user_type, channel_user_type, notification_template, frequency_cap,
                 event_type_approval, event_type_schema, notification_layout TO herald_gateway; -- a gateway with INGEST_AUDIENCE checks events by all rules
 GRANT SELECT, INSERT, UPDATE ON user_notification_preferences, user_category_preferences, user_settings TO herald_gateway;
-GRANT SELECT, INSERT, UPDATE, DELETE ON entity_follow, entity_mute TO herald_gateway;
+GRANT SELECT, INSERT, DELETE ON entity_follow, entity_mute TO herald_gateway;
+GRANT UPDATE (level) ON entity_follow TO herald_gateway;
 GRANT SELECT ON entity_name TO herald_gateway;
 GRANT SELECT, INSERT, UPDATE, DELETE ON gateway_ticket TO herald_gateway;
 

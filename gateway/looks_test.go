@@ -62,7 +62,7 @@ func TestLooks(t *testing.T) {
 		return func(tab *tab) {
 			tab.open(g.URL + "/#code=" + g.code(t, tokenOfNamed(t, "10", "Giulia Conti")))
 			tab.await("document.body?.dataset.connection === 'online'")
-			tab.await("document.querySelectorAll('#list li').length === 18")
+			tab.await("document.querySelectorAll('#list li .mute:not([hidden])').length === 18")
 			if show != "" {
 				tab.evaluate("document.querySelector('" + show + "').click()")
 				tab.await("document.querySelector('dialog').open")

@@ -62,20 +62,9 @@ func previewTemplate(ctx context.Context, a *app, in explain.PreviewRequest, pay
 	return show(a, found, err, printPreview)
 }
 
-// texts writes texts as a worker does, with examples of the links in layouts: only a worker makes real ones.
+// texts writes texts as a worker does, with examples of the links.
 func texts(cfg config.Starter) template.Engine {
-	return template.Engine{
-		LinkSchemes: cfg.LinkSchemes,
-		PreferencesURL: func(notification.Channel, notification.Recipient) string {
-			return "https://herald.example.com/preferences?token=example"
-		},
-		MuteURL: func(notification.Channel, notification.Recipient, notification.Entity) string {
-			return "https://herald.example.com/mute?token=example"
-		},
-		UnsubscribeURL: func(notification.Channel, notification.Message) string {
-			return "https://herald.example.com/unsubscribe?token=example"
-		},
-	}
+	return template.Engine{LinkSchemes: cfg.LinkSchemes}.WithExampleLinks()
 }
 
 // payloadFile reads a JSON object from a file or the standard input.

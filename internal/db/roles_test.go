@@ -80,6 +80,7 @@ func TestRolesMayRunTheirStatements(t *testing.T) {
 	for _, room := range []any{inbox.On(browsers), preference.On(browsers), receipts.On(browsers), ingest.On(browsers)} {
 		requirePermission(t, browsers.Pool, room, heard, ownMethods(room))
 	}
+	requireFollows(t, s, browsers)
 	require.NotEqual(t, noPermission, codeOf(roomtest.ErrOf(planner.On(browsers).TypeSetup(t.Context(), "T"))))
 
 	operator, heard := of("operator")
@@ -96,6 +97,22 @@ func TestRolesMayRunTheirStatements(t *testing.T) {
 			notification.RecipientKey{UserType: notification.Customer, UserID: "8"}, table))(t)
 	}
 	requirePermission(t, operator.Pool, report.Reader{Pool: operator.Pool}, heard, methodsOf(reflect.TypeFor[report.Reader]()))
+}
+
+// requireFollows follows, changes the level and mutes as a gateway, which may change no other column.
+// Made-up arguments are refused before these statements.
+func requireFollows(t *testing.T, s, gateway *db.DB) {
+	t.Helper()
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Target{EventType: "MENU", EntityType: "RESTAURANT", EntityIDPath: "id", Roles: []string{notification.Follower}})
+	trattoria := notification.Entity{Type: "RESTAURANT", ID: "5"}
+	for _, level := range []notification.FollowLevel{notification.FollowAll, notification.FollowImportant} {
+		require.NoError(t, preference.On(gateway).Follow(t.Context(), roomtest.Customer7, trattoria, level))
+		require.NoError(t, preference.On(gateway).Mute(t.Context(), roomtest.Customer7, trattoria))
+	}
+	for _, table := range []string{"entity_follow", "entity_mute"} {
+		require.Equal(t, noPermission, codeOf(gateway.Exec(t.Context(), "rename", "UPDATE "+table+" SET user_id = 'x'")), table)
+	}
 }
 
 // rooms returns the statements of workers and operators, by room.

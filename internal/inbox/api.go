@@ -45,11 +45,11 @@ func (a *API) Handler() http.Handler {
 		methods{http.MethodGet: {answer: a.showPreferences}, http.MethodPut: {answer: a.changePreferences, body: true}})
 	mux.Handle("/api/follows", methods{
 		http.MethodGet: {answer: a.listFollows}, http.MethodPut: {answer: a.follow, body: true},
-		http.MethodDelete: {answer: a.unfollow, query: entityParameters},
+		http.MethodDelete: {answer: removing(a.Preferences.Unfollow), query: entityParameters},
 	})
 	mux.Handle("/api/mutes", methods{
 		http.MethodGet: {answer: a.listMutes}, http.MethodPut: {answer: a.mute, body: true},
-		http.MethodDelete: {answer: a.unmute, query: entityParameters},
+		http.MethodDelete: {answer: removing(a.Preferences.Unmute), query: entityParameters},
 	})
 	mux.Handle("/api/devices", methods{http.MethodPut: {answer: a.registerDevice, body: true}})
 	mux.Handle("/api/devices/{id}", methods{http.MethodDelete: {answer: a.removeDevice}})

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 
 	"herald/internal/notification"
@@ -17,7 +18,7 @@ func (a *API) listFollows(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	types, err := a.Preferences.FollowableTypes(r.Context())
+	types, err := a.Preferences.FollowableTypes(r.Context(), who(r.Context()))
 	if err != nil {
 		return err
 	}
@@ -39,17 +40,6 @@ func (a *API) follow(w http.ResponseWriter, r *http.Request) error {
 	}
 	entity := notification.Entity{Type: wanted.EntityType, ID: wanted.EntityID}
 	if err := a.Preferences.Follow(r.Context(), who(r.Context()), entity, level); err != nil {
-		return err
-	}
-	return done(w)
-}
-
-func (a *API) unfollow(w http.ResponseWriter, r *http.Request) error {
-	entity, err := entityIn(r)
-	if err != nil {
-		return err
-	}
-	if err := a.Preferences.Unfollow(r.Context(), who(r.Context()), entity); err != nil {
 		return err
 	}
 	return done(w)
@@ -78,15 +68,20 @@ func (a *API) mute(w http.ResponseWriter, r *http.Request) error {
 	return done(w)
 }
 
-func (a *API) unmute(w http.ResponseWriter, r *http.Request) error {
-	entity, err := entityIn(r)
-	if err != nil {
-		return err
+// removing returns the answer that unfollows or unmutes the entity in the query.
+func removing(
+	remove func(context.Context, notification.RecipientKey, notification.Entity) error,
+) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		entity, err := entityIn(r)
+		if err != nil {
+			return err
+		}
+		if err := remove(r.Context(), who(r.Context()), entity); err != nil {
+			return err
+		}
+		return done(w)
 	}
-	if err := a.Preferences.Unmute(r.Context(), who(r.Context()), entity); err != nil {
-		return err
-	}
-	return done(w)
 }
 
 // entityIn returns the entity in the query of a request.

@@ -30,6 +30,13 @@ func (e Entity) CanBeMuted() bool {
 	return printable(e.Type, maxEntityType) && printable(e.ID, maxEntityID)
 }
 
+// CanBeMutedBy reports whether a person can mute and follow the entity. Nobody can mute an entity that is
+// the person, such as PATIENT/7 for PATIENT 7: events then name the person directly.
+func (e Entity) CanBeMutedBy(who RecipientKey) bool { return e.CanBeMuted() && !e.is(who) }
+
+// is reports whether the entity is the person.
+func (e Entity) is(who RecipientKey) bool { return e == Entity{string(who.UserType), who.UserID} }
+
 func printable(text string, bytes int) bool {
 	return text != "" && len(text) <= bytes && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }

@@ -41,5 +41,9 @@ func TestCanBeMuted(t *testing.T) {
 		{notification.Entity{Type: notification.EntityBroadcast, ID: "5"}, false},
 	} {
 		require.Equal(t, tt.want, tt.entity.CanBeMuted(), tt.entity)
+		require.Equal(t, tt.want, tt.entity.CanBeMutedBy(notification.RecipientKey{UserType: "PATIENT", UserID: "7"}), tt.entity)
 	}
+	patient := notification.Entity{Type: "PATIENT", ID: "7"}
+	require.True(t, patient.CanBeMutedBy(notification.RecipientKey{UserType: "DOCTOR", UserID: "7"}))
+	require.False(t, patient.CanBeMutedBy(notification.RecipientKey{UserType: "PATIENT", UserID: "7"}))
 }

@@ -9,7 +9,7 @@ const DecisionMuted Decision = "MUTED"
 var muted = rule{
 	decision: DecisionMuted,
 	applies: func(f Facts) bool {
-		return !f.Routing.Mandatory && (f.Recipient.Muted || f.Recipient.ImportantOnly && f.Routing.Priority != High)
+		return !f.Routing.Mandatory && (f.Recipient.hasMuted() || f.Recipient.ImportantOnly && f.Routing.Priority != High)
 	},
 	meaning: "the recipient had muted the entity that the event concerns, or follows it for what is important only, and {channel} is not " +
 		"mandatory for this event type",
@@ -19,7 +19,7 @@ var muted = rule{
 	fact: func(f Facts) string {
 		r := f.Recipient
 		switch important := fmt.Sprintf("they follow %s at the level IMPORTANT", r.Entity); {
-		case r.Muted:
+		case r.hasMuted():
 			return fmt.Sprintf("they have muted %s", r.Entity)
 		case r.ImportantOnly && f.Routing.Priority == High:
 			return important + ", and the priority is HIGH"
@@ -31,4 +31,10 @@ var muted = rule{
 			return fmt.Sprintf("%s is not muted", r.Entity)
 		}
 	},
+}
+
+// hasMuted reports whether the recipient has muted the entity. A mute of an entity that is the recipient
+// does not count.
+func (r Recipient) hasMuted() bool {
+	return r.Muted && !r.Entity.is(RecipientKey{UserType: r.UserType, UserID: r.UserID})
 }

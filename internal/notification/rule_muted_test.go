@@ -8,7 +8,8 @@ import (
 	"herald/internal/notification"
 )
 
-// A person who has muted the entity hears only mandatory messages. A person who follows it for important
+// A person who has muted the entity hears only mandatory messages. A mute of the person's own entity does not
+// count. A person who follows an entity for important
 // messages also hears those with the priority HIGH. The priority of the person's preference does not count.
 func TestMuted(t *testing.T) {
 	t.Parallel()
@@ -31,9 +32,14 @@ func TestMuted(t *testing.T) {
 		"important and their own priority": {recipient: notification.Recipient{ImportantOnly: true, Preferences: high}, want: true},
 		"important, HIGH and muted": {recipient: notification.Recipient{ImportantOnly: true, Muted: true},
 			route: important, want: true},
+		"muted themselves": {recipient: notification.Recipient{Muted: true, UserID: "10",
+			Entity: notification.Entity{Type: "RESTAURANT_USER", ID: "10"}}},
 	} {
 		tt.route.Channel, tt.recipient.Email = notification.Email, "a@example.com"
-		tt.recipient.UserType, tt.recipient.Entity = notification.RestaurantUser, restaurant5
+		tt.recipient.UserType = notification.RestaurantUser
+		if tt.recipient.Entity.Type == "" {
+			tt.recipient.Entity = restaurant5
+		}
 		setup := notification.EventSetup{
 			Routing:   []notification.Routing{tt.route},
 			Supported: map[notification.Channel][]notification.UserType{notification.Email: {notification.RestaurantUser}},

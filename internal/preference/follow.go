@@ -31,17 +31,9 @@ const (
 	muteTable   = "entity_mute"
 )
 
-// nameOf is the name of the entity of a row e.
-const nameOf = `coalesce((
-		           SELECT n.name::text
-		           FROM   entity_name n
-		           WHERE  n.entity_type::text = e.entity_type
-		           AND    n.entity_id::text = e.entity_id
-		           LIMIT  1), '') AS entity_name`
-
 // Follows reads what a person follows, up to [notification.MaxFollows] entities.
 func (s Store) Follows(ctx context.Context, who notification.RecipientKey) ([]Follow, error) {
-	return entities[Follow](ctx, s, who, followTable, ", e.level")
+	return entities[Follow](ctx, s, who, followTable, ", n.level")
 }
 
 // Mutes reads what a person has muted, up to [notification.MaxFollows] entities.
@@ -49,74 +41,84 @@ func (s Store) Mutes(ctx context.Context, who notification.RecipientKey) ([]Mute
 	return entities[Mute](ctx, s, who, muteTable, "")
 }
 
+// entities reads rows with the name of their entity. The name is empty unless the person has a notification
+// of the entity: people may mute what they do not know. IN reads the notifications once for all rows.
 func entities[T any](ctx context.Context, s Store, who notification.RecipientKey, table, columns string) ([]T, error) {
 	who, err := db.Present(ctx, s.Pool, who)
 	if err != nil {
 		return nil, db.Wrap(err, "read "+table)
 	}
 	return db.Collect(ctx, s.Pool, "read "+table, pgx.RowToStructByName[T], `
-		SELECT e.entity_type, e.entity_id, `+nameOf+columns+`
-		FROM   `+table+` e
-		WHERE  e.user_type = $1
-		AND    e.user_id = $2
-		ORDER BY e.entity_type, e.entity_id
+		SELECT n.entity_type, n.entity_id,
+		       CASE WHEN (n.entity_type, n.entity_id) IN (
+		                SELECT d.entity_type, d.entity_id
+		                FROM   notification d
+		                WHERE  d.user_type = $1
+		                AND    d.user_id = $2) THEN `+db.EntityName+` ELSE '' END AS entity_name`+columns+`
+		FROM   `+table+` n
+		WHERE  n.user_type = $1
+		AND    n.user_id = $2
+		ORDER BY n.entity_type, n.entity_id
 		LIMIT  $3`, who.UserType, who.UserID, notification.MaxFollows)
 }
 
-// FollowableTypes reads the types of entities that have followers: events name them with the role
-// FOLLOWER.
-func (s Store) FollowableTypes(ctx context.Context) ([]string, error) {
-	const query = `
-		SELECT DISTINCT entity_type
+// followable selects the rows by which a follower of the user type $1 is told.
+const followable = `
 		FROM   event_type_recipients
 		WHERE  'FOLLOWER' = ANY (roles)
+		AND    coalesce(user_type, $1) = $1`
+
+// FollowableTypes reads the types of entities that a person can follow: events name their followers with
+// the role FOLLOWER.
+func (s Store) FollowableTypes(ctx context.Context, who notification.RecipientKey) ([]string, error) {
+	const query = `
+		SELECT DISTINCT entity_type` + followable + `
 		AND    entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
 		ORDER BY entity_type
-		LIMIT  $1`
-	return db.Collect(ctx, s.Pool, "read which entities have followers", pgx.RowTo[string], query, notification.MaxFollows)
+		LIMIT  $2`
+	const what = "read which entities have followers"
+
+	who, err := db.Present(ctx, s.Pool, who)
+	if err != nil {
+		return nil, db.Wrap(err, what)
+	}
+	return db.Collect(ctx, s.Pool, what, pgx.RowTo[string], query, who.UserType, notification.MaxFollows)
 }
 
 // Follow lets a person follow an entity, or changes the level. The error is a [notification.PreferenceError]
-// if the entity has no followers, or the person follows too many.
+// if no event is for such followers of the entity, or the person follows too many.
 func (s Store) Follow(
 	ctx context.Context, who notification.RecipientKey, entity notification.Entity, level notification.FollowLevel,
 ) error {
-	const followable = `
-		SELECT EXISTS (
-		           SELECT FROM event_type_recipients
-		           WHERE  entity_type = $1
-		           AND    'FOLLOWER' = ANY (roles))`
+	const isFollowable = "SELECT EXISTS (SELECT" + followable + `
+		AND    entity_type = $2)`
 	const insert = `
 		INSERT INTO entity_follow (user_type, user_id, entity_type, entity_id, level)
 		VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (user_type, user_id, entity_type, entity_id) DO UPDATE
 		SET    level = excluded.level`
+	const what = "read whether an entity has followers"
 
 	if err := check(entity); err != nil {
 		return err
 	}
-	known, err := db.One(ctx, s.Pool, "read whether an entity has followers", pgx.RowTo[bool], followable, entity.Type)
+	present, err := db.Present(ctx, s.Pool, who)
+	if err != nil {
+		return db.Wrap(err, what)
+	}
+	known, err := db.One(ctx, s.Pool, what, pgx.RowTo[bool], isFollowable, present.UserType, entity.Type)
 	switch {
 	case err != nil:
 		return err
 	case !known:
-		return refused("nobody can follow %.60q: no event is for followers of this type", entity.Type)
+		return refused("you cannot follow %.60q: no event is for followers of your type", entity.Type)
 	}
-	return s.add(ctx, who, entity, byInbox, followTable, insert, level)
+	return s.add(ctx, who, entity, followTable, insert, level)
 }
 
 // Mute lets nothing reach a person through an entity, except what is mandatory. The error is a
 // [notification.PreferenceError] if the entity cannot be muted, or the person has muted too many.
 func (s Store) Mute(ctx context.Context, who notification.RecipientKey, entity notification.Entity) error {
-	return s.mute(ctx, who, entity, byInbox)
-}
-
-// MuteByLink does the same as [Store.Mute] for somebody who has a link from a message.
-func (s Store) MuteByLink(ctx context.Context, who notification.RecipientKey, entity notification.Entity) error {
-	return s.mute(ctx, who, entity, byLink)
-}
-
-func (s Store) mute(ctx context.Context, who notification.RecipientKey, entity notification.Entity, how string) error {
 	const insert = `
 		INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id)
 		VALUES ($1, $2, $3, $4)
@@ -125,7 +127,7 @@ func (s Store) mute(ctx context.Context, who notification.RecipientKey, entity n
 	if err := check(entity); err != nil {
 		return err
 	}
-	return s.add(ctx, who, entity, how, muteTable, insert)
+	return s.add(ctx, who, entity, muteTable, insert)
 }
 
 // check refuses an entity that nobody can follow or mute.
@@ -144,7 +146,7 @@ func refused(format string, args ...any) error {
 // add inserts a row, unless the person has the maximum number of others. Requests of one person wait for
 // each other, so that they cannot exceed it together.
 func (s Store) add(
-	ctx context.Context, who notification.RecipientKey, entity notification.Entity, how, table, insert string, more ...any,
+	ctx context.Context, who notification.RecipientKey, entity notification.Entity, table, insert string, more ...any,
 ) error {
 	const lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 7312))"
 	others := `
@@ -159,6 +161,9 @@ func (s Store) add(
 		if err != nil {
 			return err
 		}
+		if !entity.CanBeMutedBy(who) {
+			return refused("nobody can follow or mute themselves")
+		}
 		if _, err := tx.Exec(ctx, lock, who.String()); err != nil {
 			return err
 		}
@@ -170,7 +175,7 @@ func (s Store) add(
 			return refused("you have %d already, which is the most: remove one first", notification.MaxFollows)
 		}
 		batch := &pgx.Batch{}
-		QueueChangedBy(batch, how)
+		QueueChangedBy(batch, s.changedBy())
 		batch.Queue(insert, append([]any{who.UserType, who.UserID, entity.Type, entity.ID}, more...)...)
 		return tx.SendBatch(ctx, batch).Close()
 	})
@@ -182,20 +187,15 @@ func (s Store) add(
 
 // Unfollow ends that a person follows an entity.
 func (s Store) Unfollow(ctx context.Context, who notification.RecipientKey, entity notification.Entity) error {
-	return s.remove(ctx, who, entity, byInbox, followTable)
+	return s.remove(ctx, who, entity, followTable)
 }
 
 // Unmute ends that a person has muted an entity.
 func (s Store) Unmute(ctx context.Context, who notification.RecipientKey, entity notification.Entity) error {
-	return s.remove(ctx, who, entity, byInbox, muteTable)
+	return s.remove(ctx, who, entity, muteTable)
 }
 
-// UnmuteByLink does the same as [Store.Unmute] for somebody who has a link from a message.
-func (s Store) UnmuteByLink(ctx context.Context, who notification.RecipientKey, entity notification.Entity) error {
-	return s.remove(ctx, who, entity, byLink, muteTable)
-}
-
-func (s Store) remove(ctx context.Context, who notification.RecipientKey, entity notification.Entity, how, table string) error {
+func (s Store) remove(ctx context.Context, who notification.RecipientKey, entity notification.Entity, table string) error {
 	if err := check(entity); err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (s Store) remove(ctx context.Context, who notification.RecipientKey, entity
 		return db.Wrap(err, "write "+table)
 	}
 	batch := &pgx.Batch{}
-	QueueChangedBy(batch, how)
+	QueueChangedBy(batch, s.changedBy())
 	batch.Queue(`
 		DELETE FROM `+table+`
 		WHERE  user_type = $1
@@ -214,14 +214,15 @@ func (s Store) remove(ctx context.Context, who notification.RecipientKey, entity
 	return db.Wrap(s.Pool.SendBatch(ctx, batch).Close(), "write "+table)
 }
 
-// Muted reads whether a person has muted an entity, and the name of the entity; empty: none is known.
+// Muted reads whether a person has muted an entity, and the name of the entity; empty: none is known. Ask
+// only about an entity of which the person got a message.
 func (s Store) Muted(ctx context.Context, who notification.RecipientKey, entity notification.Entity) (muted bool, name string, err error) {
 	const query = `
 		SELECT EXISTS (
 		           SELECT FROM entity_mute m
-		           WHERE  (m.user_type, m.user_id, m.entity_type, m.entity_id) = ($1, $2, e.entity_type, e.entity_id)) AS muted,
-		       ` + nameOf + `
-		FROM  (SELECT $3::text AS entity_type, $4::text AS entity_id) e`
+		           WHERE  (m.user_type, m.user_id, m.entity_type, m.entity_id) = ($1, $2, n.entity_type, n.entity_id)) AS muted,
+		       ` + db.EntityName + ` AS entity_name
+		FROM  (SELECT $3::text AS entity_type, $4::text AS entity_id) n`
 	type row struct {
 		Muted      bool
 		EntityName string

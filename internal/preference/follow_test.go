@@ -35,14 +35,14 @@ func TestFollowAndMute(t *testing.T) {
 	p, ctx := preference.On(s), t.Context()
 	who, other := roomtest.Customer7, notification.RecipientKey{UserType: notification.Customer, UserID: "8"}
 	trattoria, order := notification.Entity{Type: "RESTAURANT", ID: "5"}, notification.Entity{Type: "ORDER", ID: "a/b"}
-	require.Equal(t, []string{"RESTAURANT"}, roomtest.Must(p.FollowableTypes(ctx))(t))
+	require.Equal(t, []string{"RESTAURANT"}, roomtest.Must(p.FollowableTypes(ctx, who))(t))
 	for range 2 {
 		require.NoError(t, p.Follow(ctx, who, trattoria, notification.FollowAll))
 		require.NoError(t, p.Follow(ctx, who, trattoria, notification.FollowImportant))
 		require.NoError(t, p.Mute(ctx, who, order))
 	}
 	require.Equal(t, []preference.Follow{
-		{EntityType: "RESTAURANT", EntityID: "5", EntityName: "Trattoria", Level: notification.FollowImportant},
+		{EntityType: "RESTAURANT", EntityID: "5", Level: notification.FollowImportant},
 	}, roomtest.Must(p.Follows(ctx, who))(t))
 	require.Equal(t, []preference.Mute{{EntityType: "ORDER", EntityID: "a/b"}}, roomtest.Must(p.Mutes(ctx, who))(t))
 	require.Empty(t, roomtest.Must(p.Follows(ctx, other))(t))
@@ -56,8 +56,8 @@ func TestFollowAndMute(t *testing.T) {
 	}
 	require.Empty(t, roomtest.Must(p.Follows(ctx, who))(t))
 	require.Empty(t, roomtest.Must(p.Mutes(ctx, who))(t))
-	require.NoError(t, p.MuteByLink(ctx, who, order))
-	require.NoError(t, p.UnmuteByLink(ctx, who, order))
+	require.NoError(t, preference.ByLink(p).Mute(ctx, who, order))
+	require.NoError(t, preference.ByLink(p).Unmute(ctx, who, order))
 	require.Equal(t, []string{
 		"RESTAURANT/5 FOLLOW none ALL inbox", "RESTAURANT/5 FOLLOW ALL IMPORTANT inbox", "ORDER/a/b MUTE false true inbox",
 		"RESTAURANT/5 FOLLOW IMPORTANT ALL inbox", "RESTAURANT/5 FOLLOW ALL IMPORTANT inbox",
@@ -87,7 +87,77 @@ func TestNobodyFollowsOrMutesThese(t *testing.T) {
 		require.ErrorAs(t, p.Unmute(t.Context(), roomtest.Customer7, entity), &refused)
 	}
 	require.EqualError(t, p.Follow(t.Context(), roomtest.Customer7, notification.Entity{Type: "ORDER", ID: "7"}, notification.FollowAll),
-		`nobody can follow "ORDER": no event is for followers of this type`)
+		`you cannot follow "ORDER": no event is for followers of your type`)
+}
+
+// Nobody learns that an entity exists, or its name, by muting or following it. Who has a notification of it
+// sees the name.
+func TestNamesOfFollowsAndMutes(t *testing.T) {
+	t.Parallel()
+
+	s := withFollowers(t)
+	p, ctx, who, trattoria := preference.On(s), t.Context(), roomtest.Customer7, notification.Entity{Type: "RESTAURANT", ID: "5"}
+	postgrestest.Exec(t, s, "INSERT INTO entity_name VALUES ('CASE', '17', 'Smith v. Jones')")
+	require.NoError(t, p.Follow(ctx, who, trattoria, notification.FollowAll))
+	for _, entity := range []notification.Entity{trattoria, {Type: "CASE", ID: "17"}} {
+		require.NoError(t, p.Mute(ctx, who, entity))
+	}
+	names := func() (names []string) {
+		for _, follow := range roomtest.Must(p.Follows(ctx, who))(t) {
+			names = append(names, follow.EntityName)
+		}
+		for _, mute := range roomtest.Must(p.Mutes(ctx, who))(t) {
+			names = append(names, mute.EntityName)
+		}
+		return names
+	}
+	require.Equal(t, []string{"", "", ""}, names())
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Delivery{ID: "another person's", UserID: "8", EntityType: "CASE", EntityID: "17"},
+		postgrestest.Delivery{ID: "without an entity", UserID: who.UserID},
+		postgrestest.Delivery{ID: "theirs", EventID: "evt-2", UserID: who.UserID, EntityType: "RESTAURANT", EntityID: "5"})
+	require.Equal(t, []string{"Trattoria", "", "Trattoria"}, names())
+}
+
+// A person follows only what tells followers of their type.
+func TestFollowersOfAType(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	postgrestest.Add(t, s.Pool, postgrestest.Target{EventType: "SHIFT", UserType: notification.RestaurantUser, EntityType: "RESTAURANT",
+		EntityIDPath: "id", Roles: []string{"FOLLOWER"}})
+	p, ctx, trattoria := preference.On(s), t.Context(), notification.Entity{Type: "RESTAURANT", ID: "5"}
+	require.Empty(t, roomtest.Must(p.FollowableTypes(ctx, roomtest.Customer7))(t))
+	require.EqualError(t, p.Follow(ctx, roomtest.Customer7, trattoria, notification.FollowAll),
+		`you cannot follow "RESTAURANT": no event is for followers of your type`)
+	require.Equal(t, []string{"RESTAURANT"}, roomtest.Must(p.FollowableTypes(ctx, roomtest.Staff10))(t))
+	require.NoError(t, p.Follow(ctx, roomtest.Staff10, trattoria, notification.FollowAll))
+
+	postgrestest.Exec(t, s, "INSERT INTO merged_recipient (user_type, user_id, to_user_type, to_user_id) "+
+		"VALUES ('GUEST', '9', 'RESTAURANT_USER', '11')")
+	former := notification.RecipientKey{UserType: notification.Guest, UserID: "9"}
+	require.Equal(t, []string{"RESTAURANT"}, roomtest.Must(p.FollowableTypes(ctx, former))(t))
+	require.NoError(t, p.Follow(ctx, former, trattoria, notification.FollowAll))
+}
+
+// A person cannot mute or follow an entity that is the person: its events name them directly. They can
+// remove a row that is there.
+func TestNobodyFollowsOrMutesThemselves(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Target{EventType: "MOVED", EntityType: "GUEST", EntityIDPath: "id", Roles: []string{"FOLLOWER"}})
+	p, guest := preference.On(s), notification.RecipientKey{UserType: notification.Guest, UserID: "9"}
+	self := notification.Entity{Type: "GUEST", ID: "9"}
+	require.EqualError(t, p.Mute(t.Context(), guest, self), "nobody can follow or mute themselves")
+	require.EqualError(t, p.Follow(t.Context(), guest, self, notification.FollowAll), "nobody can follow or mute themselves")
+	require.NoError(t, p.Mute(t.Context(), roomtest.Customer7, self))
+	require.NoError(t, p.Unmute(t.Context(), guest, self))
+
+	postgrestest.Exec(t, s, "INSERT INTO merged_recipient (user_type, user_id, to_user_type, to_user_id) VALUES ('GUEST', '8', 'GUEST', '9')")
+	former := notification.RecipientKey{UserType: notification.Guest, UserID: "8"}
+	require.EqualError(t, p.Mute(t.Context(), former, self), "nobody can follow or mute themselves")
 }
 
 // Requests side by side do not exceed the limit, and what is there can still be changed.

@@ -24,19 +24,20 @@ type Holder struct {
 }
 
 // Holder reads the person of a link: the recipient, or the person that they were merged into. ok is false if
-// this person does not have the link's address, is not active, or was erased.
+// this person does not have the link's address, is not active, or was erased; h is then the person
+// all the same.
 func (s Store) Holder(ctx context.Context, l Link) (h Holder, ok bool, err error) {
 	const query = "SELECT herald_has_address($1, $2, $3, $4, $5)"
 
-	if h, err = s.Reader(ctx, l.RecipientKey); err != nil {
+	if h, err = s.reader(ctx, l.RecipientKey); err != nil {
 		return h, false, err
 	}
 	ok, err = db.One(ctx, s.Pool, "compare the address of a link", pgx.RowTo[bool], query, h.UserType, h.UserID, l.Channel, l.Salt, l.Digest)
 	return h, ok, err
 }
 
-// Reader reads the language of a person, or of the person that they were merged into.
-func (s Store) Reader(ctx context.Context, who notification.RecipientKey) (h Holder, err error) {
+// reader reads the language of a person, or of the person that they were merged into.
+func (s Store) reader(ctx context.Context, who notification.RecipientKey) (h Holder, err error) {
 	const query = `
 		SELECT coalesce((
 		           SELECT r.locale::text

@@ -119,15 +119,6 @@ const (
 // next event on. If a preference is invalid, or would switch off something mandatory, the
 // error is a [notification.PreferenceError].
 func (s Store) SetPreferences(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences) error {
-	return s.set(ctx, who, wanted, byInbox)
-}
-
-// SetByLink does the same as [Store.SetPreferences] for somebody who has a link from a message.
-func (s Store) SetByLink(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences) error {
-	return s.set(ctx, who, wanted, byLink)
-}
-
-func (s Store) set(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences, how string) error {
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		who, err := db.Present(ctx, tx, who)
 		if err != nil {
@@ -144,7 +135,7 @@ func (s Store) set(ctx context.Context, who notification.RecipientKey, wanted no
 		if wanted.Timezone == notification.PresentZone(current.Timezone) {
 			wanted.Timezone = "" // keeps the directory's time zone
 		}
-		return tx.SendBatch(ctx, storePreferences(who, wanted.Touched(current), how)).Close()
+		return tx.SendBatch(ctx, storePreferences(who, wanted.Touched(current), s.changedBy())).Close()
 	})
 	var wrong *notification.PreferenceError
 	if errors.As(err, &wrong) {

@@ -66,12 +66,19 @@ func OfMessage(m notification.Message) Why {
 // Sentence says in the language of a locale why the recipient gets the message: you follow order 7. It
 // has no capital letter and no full stop. Empty: the entity is unknown.
 func (w Why) Sentence(locale string) string {
+	return w.in(sentencesFor(locale))
+}
+
+// Name returns in the language of a locale what people call the entity: Trattoria, order 7.
+func (w Why) Name(locale string) string { return w.entity(sentencesFor(locale)) }
+
+func sentencesFor(locale string) sentences {
 	matcher, read := all()
 	_, i, confidence := matcher.Match(language.Make(strings.ReplaceAll(locale, "_", "-")))
 	if confidence == language.No {
 		i = 0
 	}
-	return w.in(read[i])
+	return read[i]
 }
 
 func (w Why) in(s sentences) string {

@@ -55,5 +55,7 @@ func TestSentence(t *testing.T) {
 		require.Equal(t, "you follow order 7", as(order, "FOLLOWER").Sentence(locale), locale)
 	}
 	require.Empty(t, reason.Why{}.Sentence("en"), "the entity is unknown")
+	require.Equal(t, []string{"Bestellung 7", "commande 7", "order 7", "Trattoria"},
+		[]string{order.Name("de-CH"), order.Name("fr"), order.Name("ja"), trattoria.Name("de")})
 	require.Equal(t, "you follow {role}", reason.Why{Entity: order.Entity, EntityName: "{role}", MemberRole: "FOLLOWER"}.Sentence("en"))
 }

@@ -119,6 +119,7 @@ type TestPerson struct {
 	Is              Reference  `yaml:"is"`     // RESTAURANT_USER/10
 	Member          References `yaml:"member"` // RESTAURANT/5, or a list of groups
 	Role            string     `yaml:"role"`   // in each group
+	Mutes           References `yaml:"mutes"`  // RESTAURANT/5, or a list
 	Name            string     `yaml:"name"`
 	Email           *string    `yaml:"email"` // nil, as in the other addresses: none
 	Phone           *string    `yaml:"phone"`
@@ -130,6 +131,7 @@ type TestPerson struct {
 	DigestAt        *string    `yaml:"digest_at"` // a time of day; nil: as the routing says
 	Active          *bool      `yaml:"active"`    // nil: true
 
+	Follows       map[Reference]notification.FollowLevel  `yaml:"follows"` // ALL or IMPORTANT
 	Preferences   map[notification.Channel]TestPreference `yaml:"preferences"`
 	CategoriesOff map[string][]notification.Channel       `yaml:"categories_off"`
 

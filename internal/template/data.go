@@ -142,7 +142,8 @@ var reasonNames = []string{"reason", "mute_url", "preferences_url"}
 // reasonData returns the fields of reasonNames. A link is empty if there is nothing to change.
 func (e Engine) reasonData(channel notification.Channel, recipient notification.Recipient, why reason.Why) map[string]any {
 	data := map[string]any{"reason": why.Sentence(recipient.Locale), "mute_url": "", "preferences_url": ""}
-	if e.MuteURL != nil && why.Entity.CanBeMuted() {
+	who := notification.RecipientKey{UserType: recipient.UserType, UserID: recipient.UserID}
+	if e.MuteURL != nil && why.Entity.CanBeMutedBy(who) {
 		data["mute_url"] = e.MuteURL(channel, recipient, why.Entity)
 	}
 	if e.PreferencesURL != nil {
@@ -155,14 +156,18 @@ func whyItem(item notification.DigestItem) reason.Why {
 	return reason.Why{Entity: item.Entity, EntityName: item.EntityName, MemberRole: item.MemberRole}
 }
 
-// sharedEntity returns the recipient of a digest with the entity of its items; without one if they differ.
+// sharedEntity returns the recipient of a digest with the entity of its items, and with the role; without
+// them if they differ.
 func sharedEntity(r notification.Recipient, items []notification.DigestItem) notification.Recipient {
 	var why reason.Why
 	for i, item := range items {
-		if i == 0 {
-			why = whyItem(item)
-		} else if why != whyItem(item) {
+		switch of := whyItem(item); {
+		case i == 0:
+			why = of
+		case of.Entity != why.Entity:
 			why = reason.Why{}
+		case of.MemberRole != why.MemberRole:
+			why.MemberRole = ""
 		}
 	}
 	r.Entity, r.EntityName, r.MemberRole = why.Entity, why.EntityName, why.MemberRole

@@ -42,6 +42,26 @@ type Engine struct {
 	MuteURL        func(notification.Channel, notification.Recipient, notification.Entity) string
 }
 
+// WithExampleLinks returns the engine with examples of links, for texts that nobody gets: only a worker
+// makes real links. A channel without addresses has the same links as there.
+func (e Engine) WithExampleLinks() Engine {
+	const gateway, query = "https://herald.example.com", "?token=example"
+	e.UnsubscribeURL = func(notification.Channel, notification.Message) string { return gateway + "/unsubscribe" + query }
+	e.PreferencesURL = func(channel notification.Channel, _ notification.Recipient) string {
+		if channel.AddressColumn() == "" {
+			return gateway + "/#preferences"
+		}
+		return gateway + "/preferences" + query
+	}
+	e.MuteURL = func(channel notification.Channel, _ notification.Recipient, _ notification.Entity) string {
+		if channel.AddressColumn() == "" {
+			return ""
+		}
+		return gateway + "/mute" + query
+	}
+	return e
+}
+
 // linkSchemes are the schemes that a link from data may have.
 var linkSchemes = []string{"http", "https", "mailto", "tel", "sms", "cid"}
 

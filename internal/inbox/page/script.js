@@ -658,8 +658,10 @@ const keyOf = ({ entity_type: type, entity_id: id }) => JSON.stringify([type, id
 const bodyOf = ({ entity_type, entity_id }) => ({ entity_type, entity_id });
 const entityName = (entity) => entity.entity_name || `${entity.entity_type.toLowerCase().replaceAll(/[-_]/g, " ")} ${entity.entity_id}`;
 
-// isGroup reports whether a notification came through an entity that the person can leave.
-const isGroup = ({ entity_type: type, entity_id: id }) => Boolean(type && id) && !["CUSTOMER", "ADMIN", "BROADCAST"].includes(type);
+// isGroup reports whether a notification came through an entity that the person can leave. They cannot
+// leave themselves.
+const isGroup = ({ entity_type: type, entity_id: id, user_type, user_id }) =>
+  Boolean(type && id) && !["CUSTOMER", "ADMIN", "BROADCAST"].includes(type) && !(type === user_type && id === user_id);
 
 // loadEntities reads what the person follows and mutes. Without it, notifications have no buttons.
 const loadEntities = once(async () => {
@@ -698,16 +700,21 @@ function showAbout(item) {
   muter.textContent = `${mutes.has(keyOf(item)) ? "Unmute" : "Mute"} ${entityName(item)}`;
 }
 
-// showEntityList shows a list of the preferences.
+// showEntityList shows a list of the preferences. The new line of an entity takes over the keyboard focus.
 function showEntityList(id, entities) {
+  const lines = [...entities.values()].map((entity) => entityLine(id, entity));
+  const focused = document.activeElement;
+  const key = byId(id).contains(focused) && focused.closest("li").dataset.key;
   byId(`${id}-part`).hidden = entities.size === 0;
-  byId(id).replaceChildren(...[...entities.values()].map((entity) => entityLine(id, entity)));
+  byId(id).replaceChildren(...lines);
+  lines.find((line) => line.dataset.key === key)?.querySelector(focused.localName).focus();
 }
 
 function entityLine(id, entity) {
   const line = copyOf("entity");
   const [level, end] = [line.querySelector("select"), line.querySelector("button")];
   const name = entityName(entity);
+  line.dataset.key = keyOf(entity);
   line.querySelector(".name").textContent = name;
   if (id === "mutes") {
     level.remove();
@@ -875,6 +882,7 @@ function signOut() {
   items.clear();
   for (const entities of [follows, mutes]) entities.clear();
   loaded = false;
+  showEntities();
   toAcknowledge.clear();
   byId("notices").replaceChildren();
   byId("announcements").replaceChildren();

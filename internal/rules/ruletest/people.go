@@ -22,6 +22,12 @@ const (
 	insertMember = `
 		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
 		VALUES (@entity_type, @entity_id, @user_type, @user_id, @role)`
+	insertFollow = `
+		INSERT INTO entity_follow (entity_type, entity_id, user_type, user_id, level)
+		VALUES (@entity_type, @entity_id, @user_type, @user_id, @level)`
+	insertMute = `
+		INSERT INTO entity_mute (entity_type, entity_id, user_type, user_id)
+		VALUES (@entity_type, @entity_id, @user_type, @user_id)`
 	insertSettings = `
 		INSERT INTO user_settings (user_type, user_id, digest_at)
 		VALUES (@user_type, @user_id, @digest_at::text::time)`
@@ -36,7 +42,9 @@ const (
 )
 
 // emptied are the tables with rows of people. The others go with recipient.
-var emptied = []string{"recipient", "user_settings", "user_notification_preferences", "user_category_preferences"}
+var emptied = []string{
+	"recipient", "user_settings", "user_notification_preferences", "user_category_preferences", "entity_follow", "entity_mute",
+}
 
 // fill replaces the people of the last test, in one transaction and round trip. A person that the database
 // refuses is a [rules.Mistake].
@@ -77,9 +85,18 @@ func queue(batch *pgx.Batch, p rules.TestPerson) {
 	if len(p.Devices) > 0 {
 		add(insertDevices, pgx.NamedArgs{"devices": p.Devices})
 	}
+	of := func(entity rules.Reference, more pgx.NamedArgs) pgx.NamedArgs {
+		more["entity_type"], more["entity_id"], _ = strings.Cut(string(entity), "/")
+		return more
+	}
 	for _, group := range p.Member {
-		entityType, entityID, _ := strings.Cut(string(group), "/")
-		add(insertMember, pgx.NamedArgs{"entity_type": entityType, "entity_id": entityID, "role": p.Role})
+		add(insertMember, of(group, pgx.NamedArgs{"role": p.Role}))
+	}
+	for entity, level := range p.Follows {
+		add(insertFollow, of(entity, pgx.NamedArgs{"level": level}))
+	}
+	for _, entity := range p.Mutes {
+		add(insertMute, of(entity, pgx.NamedArgs{}))
 	}
 	if p.DigestAt != nil {
 		add(insertSettings, pgx.NamedArgs{"digest_at": p.DigestAt})

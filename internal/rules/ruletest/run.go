@@ -71,7 +71,7 @@ func Run(ctx context.Context, in Request) (found Report, err error) {
 	if r.schemas, err = s.payloadSchemas(ctx); err != nil {
 		return Report{}, err
 	}
-	r.engine = template.Engine{LinkSchemes: in.LinkSchemes, Coverage: &r.coverage.texts}
+	r.engine = template.Engine{LinkSchemes: in.LinkSchemes, Coverage: &r.coverage.texts}.WithExampleLinks()
 	r.planner = planner.New(planner.On(s.DB), r.engine)
 	found.Tests = []Result{}
 	for _, event := range in.Folder.Events {

@@ -175,6 +175,7 @@ func TestRunRefusesPeople(t *testing.T) {
 	tests := []struct{ people, want string }{
 		{"{ is: NURSE/1 }", `insert or update on table "recipient" violates foreign key constraint`},
 		{"{ is: PATIENT/1, digest_at: noon }", "invalid input syntax for type time"},
+		{"{ is: PATIENT/1, follows: { CLINIC/1: SOME } }", "violates check constraint"},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {
@@ -218,4 +219,47 @@ func TestRunDropsSchemas(t *testing.T) {
 	_, err := ruletest.Run(ctx, ruletest.Request{DB: s, Folder: clinic(t, ""), Progress: func(int) { interrupt() }})
 	require.ErrorIs(t, err, context.Canceled)
 	require.ElementsMatch(t, []string{young, other}, schemas(t, s))
+}
+
+// A test knows what people follow and have muted, and the examples of links that its texts have.
+func TestRunWithFollowersAndLinks(t *testing.T) {
+	t.Parallel()
+
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "MENU.yaml"), []byte(`
+recipients:
+  - { entity_type: RESTAURANT, entity_id_path: "@aggregate", roles: [MANAGER, FOLLOWER] }
+channels: { EMAIL: , WEBSOCKET: }
+texts:
+  "*": { en: { title: Menu, body: "{{if .mute_url}}{{.mute_url}}{{else}}no link{{end}} {{.preferences_url}}" } }
+tests:
+  - name: who follows and has not muted is told
+    aggregate: RESTAURANT/5
+    people:
+      - { is: RESTAURANT_USER/10, member: RESTAURANT/5, role: MANAGER, email: a@example.com, mutes: [RESTAURANT/5, ORDER/7] }
+      - { is: RESTAURANT_USER/11, email: b@example.com, follows: { RESTAURANT/5: ALL } }
+      - { is: RESTAURANT_USER/12, email: c@example.com, follows: { RESTAURANT/5: IMPORTANT } }
+      - { is: RESTAURANT_USER/13, email: d@example.com, follows: { RESTAURANT/6: ALL } }
+    expect:
+      RESTAURANT_USER/10: { EMAIL: MUTED, WEBSOCKET: MUTED }
+      RESTAURANT_USER/11: { EMAIL: SELECTED, WEBSOCKET: SELECTED }
+      RESTAURANT_USER/12: { EMAIL: MUTED, WEBSOCKET: MUTED }
+    texts:
+      RESTAURANT_USER/11:
+        EMAIL: { body: "https://herald.example.com/mute?token=example https://herald.example.com/preferences?token=example" }
+        WEBSOCKET: { body: "no link https://herald.example.com/#preferences" }
+
+  - name: the people of the test before are gone
+    aggregate: RESTAURANT/5
+    people: [ { is: RESTAURANT_USER/10, member: RESTAURANT/5, role: MANAGER, email: a@example.com }, { is: RESTAURANT_USER/11 } ]
+    expect:
+      RESTAURANT_USER/10: { EMAIL: SELECTED, WEBSOCKET: SELECTED }
+`), 0o600))
+	folder, err := rules.Load(dir)
+	require.NoError(t, err)
+	report := run(t, ruletest.Request{Folder: folder})
+	for _, test := range report.Tests {
+		require.Empty(t, test.Lines(), test.Name)
+	}
+	require.Empty(t, report.Unreached)
 }

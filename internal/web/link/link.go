@@ -80,10 +80,11 @@ func (l Links) Preferences(channel notification.Channel, to notification.Recipie
 }
 
 // Mute returns the link of a message over channel that mutes an entity for its recipient. It is empty for
-// CUSTOMER, ADMIN and BROADCAST, and without an address: the inbox has a button.
+// CUSTOMER, ADMIN and BROADCAST, for an entity that is the recipient, and without an address: the inbox has
+// a button.
 func (l Links) Mute(channel notification.Channel, to notification.Recipient, entity notification.Entity) string {
 	c := l.claimOf(muting, channel, to)
-	if c.entity = entity; c.address.digest == nil || !entity.CanBeMuted() {
+	if c.entity = entity; c.address.digest == nil || !entity.CanBeMutedBy(c.RecipientKey) {
 		return ""
 	}
 	return l.PublicURL + "/mute?token=" + l.token(c)

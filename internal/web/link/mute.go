@@ -1,13 +1,13 @@
 package link
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"herald/internal/notification"
+	"herald/internal/preference"
+	"herald/internal/reason"
 )
 
 // Mute serves /mute: nothing more reaches the person through the link's entity, except what is mandatory.
@@ -41,9 +41,9 @@ func (p *Pages) mute(v *visit) {
 	var done state
 	switch v.r.PostFormValue(muteField) {
 	case muteValue:
-		done, err = muted, p.Preferences.MuteByLink(ctx, who, v.entity)
+		done, err = muted, preference.ByLink(p.Preferences).Mute(ctx, who, v.entity)
 	case muteNoMore:
-		done, err = unmuted, p.Preferences.UnmuteByLink(ctx, who, v.entity)
+		done, err = unmuted, preference.ByLink(p.Preferences).Unmute(ctx, who, v.entity)
 	default:
 		p.askToMute(v)
 		return
@@ -79,6 +79,6 @@ func (v *visit) muteView(s state, name string) view {
 	case tooMany:
 		body, button = t.TooMany, nil
 	}
-	name = cmp.Or(name, words(strings.ToLower(v.entity.Type))+" "+v.entity.ID)
+	name = reason.Why{Entity: v.entity, EntityName: name}.Name(t.Lang)
 	return view{State: s, Heading: fmt.Sprintf(heading, name), Body: body, Button: button, Also: v.also()}
 }

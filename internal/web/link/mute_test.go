@@ -56,3 +56,23 @@ func TestMuteTooMany(t *testing.T) {
 	require.Equal(t, "too-many", got.state())
 	require.NotContains(t, got.body, "<form")
 }
+
+// An entity without a name has the word of the person's language.
+func TestMuteInGerman(t *testing.T) {
+	t.Parallel()
+
+	f := newFixture(t)
+	postgrestest.Exec(t, f.store, "UPDATE recipient SET locale = 'de-AT'")
+	got := f.look("/mute", tokenOf(t, links.Mute(notification.Email, ada, order)))
+	require.Contains(t, got.body, "<h2>Bestellung 7 stummschalten?</h2>")
+	require.Contains(t, got.body, "Sie erhalten deswegen auf keinem Kanal mehr Nachrichten.")
+}
+
+// A message that names its recipient directly has no link to mute.
+func TestNoLinkToMuteThemselves(t *testing.T) {
+	t.Parallel()
+
+	patient := notification.Recipient{UserType: "PATIENT", UserID: "7", Email: ada.Email}
+	require.Empty(t, links.Mute(notification.Email, patient, notification.Entity{Type: "PATIENT", ID: "7"}))
+	require.NotEmpty(t, links.Mute(notification.Email, patient, notification.Entity{Type: "PATIENT", ID: "8"}))
+}

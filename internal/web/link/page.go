@@ -135,19 +135,16 @@ func (p *Pages) handler(to purpose, bound bool, ask, act func(*visit)) http.Hand
 // meet finds the person of a visit and their language. It answers and returns false if there is none.
 func (p *Pages) meet(v *visit, bound bool) (ok bool) {
 	var err error
-	if bound {
-		v.Holder, ok, err = p.Preferences.Holder(v.r.Context(), preference.Link{
-			RecipientKey: v.claim.RecipientKey, Channel: v.channel, Salt: v.address.salt, Digest: v.address.digest,
-		})
-	} else {
-		v.Holder, err = p.Preferences.Reader(v.r.Context(), v.claim.RecipientKey)
-		ok = true
-	}
-	if err != nil {
+	v.Holder, ok, err = p.Preferences.Holder(v.r.Context(), preference.Link{
+		RecipientKey: v.claim.RecipientKey, Channel: v.channel, Salt: v.address.salt, Digest: v.address.digest,
+	})
+	switch {
+	case err != nil:
 		p.fail(v, err)
 		return false
-	}
-	if !ok {
+	case !ok && !bound:
+		v.address = binding{} // the token for the preferences has died
+	case !ok:
 		p.refuse(v, view{State: gone, Heading: v.text.Gone, Body: v.text.GoneBody}, "the link is no longer valid")
 		return false
 	}
@@ -155,7 +152,8 @@ func (p *Pages) meet(v *visit, bound bool) (ok bool) {
 	return true
 }
 
-// also returns the address of the preferences of a visit's person: in the inbox, if the link has no address.
+// also returns the address of the preferences of a visit's person: in the inbox, if the link has no address,
+// or the person has another.
 func (v *visit) also() string {
 	if token := v.preferences(); token != "" {
 		return "preferences?token=" + token

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"herald/internal/notification"
+	"herald/internal/preference"
 )
 
 // formLimit is the maximum length of a form, in bytes.
@@ -45,7 +46,7 @@ func (p *Pages) choose(v *visit) {
 		p.showPreferences(v, notSaved, "the form cannot be read, or is too long")
 		return
 	}
-	err := p.Preferences.SetByLink(v.r.Context(), v.Holder.RecipientKey, v.chosen())
+	err := preference.ByLink(p.Preferences).SetPreferences(v.r.Context(), v.Holder.RecipientKey, v.chosen())
 	var refused *notification.PreferenceError
 	switch {
 	case errors.As(err, &refused):

@@ -85,13 +85,18 @@ func TestUnsubscribeFromPush(t *testing.T) {
 	require.True(t, f.off("offers", notification.Push))
 }
 
-// People can unsubscribe after their address has changed.
+// People can unsubscribe after their address has changed. The page then leads to the inbox, because the link
+// to the preferences has died.
 func TestUnsubscribeAfterANewAddress(t *testing.T) {
 	t.Parallel()
 
 	f := newFixture(t)
 	postgrestest.Exec(t, f.store, "UPDATE recipient SET email = 'new@example.com'")
-	require.Equal(t, http.StatusOK, f.oneClick(stopToken("offers", notification.Email)).status)
+	token := stopToken("offers", notification.Email)
+	require.Contains(t, f.look("/unsubscribe", token).body, inboxLink)
+	got := f.oneClick(token)
+	require.Equal(t, http.StatusOK, got.status)
+	require.Contains(t, got.body, inboxLink)
 	require.True(t, f.off("offers", notification.Email))
 }
 
