@@ -44,7 +44,8 @@ type Activities struct {
 	Senders     map[notification.Channel]Sender // a channel without a sender is off
 	Off         map[notification.Channel]error  // why a channel is off: which settings it lacks
 	Policies    map[notification.Channel]DeliveryPolicy
-	Pace        *limit.Pace // nil: no channel has a rate limit
+	Pace        *limit.Pace     // nil: no channel has a rate limit
+	Circuits    *limit.Circuits // nil: no sender is paused
 	// An event with more recipients than BulkThreshold sends its deliveries in batches. In other
 	// events each delivery has a workflow. 0: no event sends batches.
 	BulkThreshold int

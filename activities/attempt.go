@@ -80,8 +80,12 @@ type outgoing struct {
 // returns the record.
 //
 // A failed attempt that could not be recorded counts as a crash once its lease has expired, and is
-// repeated. An attempt does not count if it gets no token, or if all providers rest.
+// repeated. An attempt does not count if its sender is paused, it gets no token, or all providers rest.
 func (m *outgoing) attempt(ctx context.Context) (by notification.SentBy, unrecorded *notification.AttemptResult, err error) {
+	if err := m.paused(m.channel, m.begun...); err != nil {
+		m.release(ctx, m.begun)
+		return by, nil, err
+	}
 	if err := m.awaitToken(ctx, m.channel); err != nil {
 		m.release(ctx, m.begun)
 		return by, nil, failure(err)
@@ -126,7 +130,7 @@ func (m *outgoing) attempt(ctx context.Context) (by notification.SentBy, unrecor
 func (m *outgoing) try(ctx context.Context) error {
 	answer, err := m.call(ctx)
 	for until := time.Now().Add(restPatience); errors.Is(err, notification.ErrBackOff); answer, err = m.call(ctx) {
-		if rest, ok := errors.AsType[*notification.BackOffError](err); ok && (rest.Alone || rest.Paused != nil) {
+		if rest, ok := errors.AsType[*notification.BackOffError](err); ok && rest.Alone {
 			return err
 		}
 		if m.local || ctx.Err() != nil || stopping(ctx) || time.Now().After(until) {

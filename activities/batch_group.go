@@ -59,10 +59,11 @@ func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt
 }
 
 // sendAll hands messages to the provider as soon as they have their tokens, and returns when the
-// provider has answered all of them. It gives messages back to the batch if no token comes, or if
-// the batch was cancelled or its worker stops. ctx ends with the batch; uncancelled lets
+// provider has answered all of them. It gives messages back to the batch if their sender is paused, no token
+// comes, the batch was cancelled or its worker stops. ctx ends with the batch; uncancelled lets
 // running calls and records finish.
 func (b *batch) sendAll(ctx, uncancelled context.Context, begun []notification.Attempt) []notification.AttemptResult {
+	begun = b.withoutPaused(uncancelled, begun)
 	waiting, cancel := context.WithTimeoutCause(ctx, tokenPatience, errNoToken)
 	defer cancel()
 	var expired []notification.Attempt
@@ -99,6 +100,24 @@ func (b *batch) sendAll(ctx, uncancelled context.Context, begun []notification.A
 	countDeliveries(uncancelled, b.in.Channel, notification.Sent, sentOf(results)) // even if not recorded: nothing sends them again
 	tellBestEffort(uncancelled, b.in.Channel, results)
 	return results
+}
+
+// withoutPaused returns the attempts whose sender is not paused. It gives the others back, and the batch
+// begins no further group.
+func (b *batch) withoutPaused(ctx context.Context, begun []notification.Attempt) (unpaused []notification.Attempt) {
+	var paused []notification.Attempt
+	for _, attempt := range begun {
+		if err := b.activities.paused(b.in.Channel, attempt); err != nil {
+			b.fail(err)
+			paused = append(paused, attempt)
+		} else {
+			unpaused = append(unpaused, attempt)
+		}
+	}
+	if len(paused) > 0 {
+		b.giveBack(ctx, paused)
+	}
+	return unpaused
 }
 
 // drop ends deliveries that expired while they waited for their tokens.

@@ -11,7 +11,11 @@ import (
 
 	"herald/activities"
 	"herald/internal/attempt"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
+	"herald/internal/limit"
 	"herald/internal/notification"
+	"herald/internal/template"
 )
 
 // While all providers rest, an attempt waits for a while. Then Herald gives it back, and it does
@@ -145,29 +149,71 @@ func TestSendBatchWhileAllRest(t *testing.T) {
 	require.Equal(t, map[string]int{"SENT": 100}, deliveriesBy(t, db, "status"))
 }
 
-// pausedSender is the error of an optional message whose sender is paused.
-func pausedSender() error {
-	since := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
-	return &notification.BackOffError{For: 5 * time.Minute, Paused: &notification.SenderState{
-		Channel: notification.Email, Provider: "sendgrid", Sender: "news@example.com", Recipients: 3000, Complaints: 12, PausedAt: &since,
-	}}
+// news is a provider whose mails come from news@example.com.
+type news struct{ activities.Sender }
+
+func (news) From() string { return "news@example.com" }
+
+// pausedNews returns circuits of a process whose sender was paused some time ago.
+func pausedNews(t *testing.T, s *db.DB, ago time.Duration) *limit.Circuits {
+	t.Helper()
+	postgrestest.Exec(t, s, `INSERT INTO sender_state (channel, provider, sender, recipients, complaints, paused_at)
+		VALUES ('EMAIL', 'sendgrid', 'news@example.com', 3000, 12, $1)`, time.Now().Add(-ago))
+	circuits := limit.NewCircuits(limit.On(s))
+	circuits.Use(notification.Email, limit.NewFailover(circuits, &limit.Provider{Name: "sendgrid", Sender: news{}}))
+	circuits.Read(t.Context())
+	return circuits
 }
 
-// While its sender is paused, a delivery waits in its workflow. It holds no slot and no lease, and uses up
-// no attempt.
+// While its sender is paused, a delivery waits in its workflow, until it expires at the latest. It takes no
+// token, holds no lease, and uses up no attempt.
 func TestSendWhileTheSenderIsPaused(t *testing.T) {
 	t.Parallel()
 
-	db, mail := due(1, 0), &provider{err: pausedSender()}
-	result := must(send(t, db, mail, sendInput))(t)
+	const minute, hour, day = time.Minute, time.Hour, 24 * time.Hour
+	for _, tt := range []struct {
+		ago, expires    time.Duration
+		soonest, latest time.Duration
+	}{
+		{ago: minute, soonest: 5 * minute, latest: 6 * minute},
+		{ago: 20 * day, soonest: 2 * day, latest: 2*day + 10*hour},
+		{ago: 20 * day, expires: 7 * day, soonest: 2 * day, latest: 2*day + 10*hour},
+		{ago: 20 * day, expires: hour, soonest: hour, latest: hour},
+	} {
+		db, mail, from := due(1, 0), accepting(), &tokens{}
+		db.attempt.Message.Optional = true
+		if tt.expires > 0 {
+			db.attempt.Message.SendBy = time.Now().Add(tt.expires)
+		}
+		a := mailer(db, mail)
+		a.Pace, a.Circuits = paced(from, 2), pausedNews(t, postgrestest.New(t), tt.ago)
+		begun := time.Now()
+		result := must(run[activities.SendResult](a, a.Send, sendInput))(t)
 
-	require.Equal(t, notification.Pending, result.Status)
-	require.WithinRange(t, result.NotBefore, time.Now().Add(4*time.Minute), time.Now().Add(7*time.Minute))
-	require.Contains(t, result.Wait, ": optional messages over EMAIL are paused since 2026-03-01 09:30:00.000Z: "+
-		"12 complaints of 3000 recipients in seven days at sendgrid")
-	require.Equal(t, 1, mail.calls)
-	require.Len(t, db.released, 1)
-	require.Empty(t, db.results)
+		require.Equal(t, notification.Pending, result.Status)
+		require.WithinRange(t, result.NotBefore, begun.Add(tt.soonest-time.Second), time.Now().Add(tt.latest+time.Second))
+		require.Contains(t, result.Wait, ": optional messages over EMAIL are paused since ")
+		require.Contains(t, result.Wait, ": 12 complaints of 3000 recipients in seven days at sendgrid")
+		require.Zero(t, mail.calls)
+		require.Empty(t, from.wanted)
+		require.Len(t, db.released, 1)
+		require.Empty(t, db.results)
+	}
+}
+
+// While their sender is paused, mandatory messages and messages that an operator ordered are sent.
+func TestSendMandatoryWhileTheSenderIsPaused(t *testing.T) {
+	t.Parallel()
+
+	circuits := pausedNews(t, postgrestest.New(t), time.Hour)
+	for _, optional := range []bool{false, true} {
+		db, mail, in := due(1, 0), accepting(), sendInput
+		db.attempt.Message.Optional, in.Ordered = optional, optional
+		a := mailer(db, mail)
+		a.Circuits = circuits
+		require.Equal(t, notification.Sent, must(run[activities.SendResult](a, a.Send, in))(t).Status)
+		require.Equal(t, 1, mail.calls)
+	}
 }
 
 // An attempt that an operator ordered tells its provider so.
@@ -182,21 +228,19 @@ func TestSendOrdered(t *testing.T) {
 	}
 }
 
-// While its sender is paused, a batch gives back its messages and waits as a whole.
+// While its sender is paused, a batch gives back its messages and waits as a whole. It takes no tokens.
 func TestSendBatchWhileTheSenderIsPaused(t *testing.T) {
 	t.Parallel()
 
-	db := withBatch(t, 100)
-	var asked atomic.Int64
-	a := batchActivities(attempt.On(db), &mails{answer: func(context.Context, string) error {
-		asked.Add(1)
-		return pausedSender()
-	}})
+	db, over, from := withBatch(t, 100), &mails{}, &tokens{}
+	a := batchActivities(attempt.On(db), over)
+	a.Pace, a.Circuits = paced(from, 1000), pausedNews(t, db, 10*time.Hour)
 
 	_, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, db))
 
-	requireFailureWithin(t, err, activities.SenderPaused, 4*time.Minute, 7*time.Minute)
-	require.LessOrEqual(t, asked.Load(), int64(64), "one group")
+	requireFailureWithin(t, err, activities.SenderPaused, time.Hour, 73*time.Minute)
+	require.Zero(t, over.calls())
+	require.Empty(t, from.wanted)
 	require.Equal(t, map[string]int{"PENDING": 100}, deliveriesBy(t, db, "status"))
 	require.Zero(t, get[int](t, db, "SELECT count(*) FROM notification WHERE attempt_until > now() OR attempt_count > 0"))
 }
@@ -205,13 +249,28 @@ func TestSendBatchWhileTheSenderIsPaused(t *testing.T) {
 func TestSendDigestWhileTheSenderIsPaused(t *testing.T) {
 	t.Parallel()
 
-	db, mail := dueDigest(1, 0), &provider{err: pausedSender()}
-	_, err := sendDigest(db, mail)
+	db, mail, from := dueDigest(1, 0), &provider{}, &tokens{}
+	for i := range db.items {
+		db.items[i].Message.Optional = true
+	}
+	a := &activities.Activities{
+		Digests: db, Attempts: db, DigestText: template.Engine{}.Digest, Circuits: pausedNews(t, postgrestest.New(t), 10*time.Hour),
+		Senders: map[notification.Channel]activities.Sender{notification.Email: mail}, Pace: paced(from, 2),
+	}
+	in := activities.SendDigestInput{
+		DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3},
+	}
+	_, err := run[activities.SendDigestResult](a, a.SendDigest, in)
 
-	requireFailureWithin(t, err, activities.SenderPaused, 4*time.Minute, 7*time.Minute)
-	require.Equal(t, 1, mail.calls)
+	requireFailureWithin(t, err, activities.SenderPaused, time.Hour, 73*time.Minute)
+	require.Zero(t, mail.calls)
+	require.Empty(t, from.wanted)
 	require.Equal(t, db.items, db.released)
 	require.Empty(t, db.results)
+
+	in.SkipQuiet = true // an operator sends it now
+	must(run[activities.SendDigestResult](a, a.SendDigest, in))(t)
+	require.Equal(t, 1, mail.calls)
 }
 
 func requireFailureWithin(t *testing.T, err error, failureType string, from, to time.Duration) {

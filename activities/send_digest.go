@@ -80,6 +80,7 @@ func (d *digestAttempt) lease(ctx context.Context) (held notification.Verdict, e
 			held = item.Verdict
 		}
 		if item.WasBegun() {
+			item.Message.Ordered = d.in.SkipQuiet
 			d.begun = append(d.begun, item)
 		}
 	}
@@ -131,7 +132,6 @@ func (d *digestAttempt) message() *outgoing {
 		message.NotificationID, message.EventID, message.CorrelationID = 0, "", ""
 		message.DeliveryID, message.Title, message.Body, message.URL = d.in.DigestID, text.Title, text.Body, text.URL
 		message.ExpiresAt, message.SendBy = first.ExpiresAt, first.SendBy
-		message.Ordered = d.in.SkipQuiet
 		message.CollapseKey, message.Provider = "", d.begun[0].Message.Provider
 		return message, err
 	}

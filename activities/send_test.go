@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/activities"
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 )
 
@@ -285,6 +286,7 @@ func TestSendFirst(t *testing.T) {
 		name     string
 		rate     float64
 		leased   time.Duration
+		paused   bool
 		err      error // of the provider
 		want     activities.SendResult
 		calls    int
@@ -293,7 +295,7 @@ func TestSendFirst(t *testing.T) {
 		{name: "sent", want: activities.SendResult{Status: notification.Sent}, calls: 1},
 		{name: "a rate limit", rate: 1, want: left},
 		{name: "all providers rest", err: notification.ErrBackOff, want: left, calls: 1, released: 1},
-		{name: "the sender is paused", err: pausedSender(), want: left, calls: 1, released: 1},
+		{name: "the sender is paused", paused: true, want: left, released: 1},
 		{name: "first run in flight", leased: time.Minute},
 	}
 	for _, tt := range tests {
@@ -303,6 +305,9 @@ func TestSendFirst(t *testing.T) {
 			db, mail := due(1, 0), &provider{err: tt.err}
 			a := mailer(db, mail)
 			db.leasedFor, a.Pace = tt.leased, paced(nil, tt.rate)
+			if db.attempt.Message.Optional = tt.paused; tt.paused {
+				a.Circuits = pausedNews(t, postgrestest.New(t), time.Minute)
+			}
 
 			got, err := run[activities.SendResult](a, a.SendFirst, sendInput)
 

@@ -33,6 +33,23 @@ const (
 // retries it.
 var errNoToken = benign("more urgent messages use up the rate limit", RateLimited, tokenRetry)
 
+// paused returns the failure of attempts at one message whose sender is paused; nil: the sender is not. Ask
+// before the message takes a token, which a mandatory message may need. Temporal retries it at the latest when
+// the message, or an item of the digest, expires.
+func (a *Activities) paused(channel notification.Channel, begun ...notification.Attempt) error {
+	sender, wait := a.Circuits.Paused(channel, begun[0].Message)
+	if wait == 0 {
+		return nil
+	}
+	wait = jittered(0, wait)
+	for _, attempt := range begun {
+		if by := attempt.Message.SendBy; !by.IsZero() {
+			wait = min(wait, max(time.Until(by), expiredRetry))
+		}
+	}
+	return benign(sender.Waits(), SenderPaused, wait)
+}
+
 // backOffFailure returns the failure of an attempt that sent nothing because all circuits were open.
 // Temporal retries it when a provider may be asked again. Earlier retries would only load Temporal and the database. attempt
 // counts from 1.
@@ -40,8 +57,6 @@ func backOffFailure(err error, attempt int32) error {
 	delay := tokenRetry
 	rest, ok := errors.AsType[*notification.BackOffError](err)
 	switch {
-	case ok && rest.Paused != nil:
-		return benign(rest.Error(), SenderPaused, jittered(0, rest.For))
 	case ok && rest.Alone:
 		delay = jittered(min(tokenRetry<<min(attempt-1, 6), restRetryMost), rest.For) // many messages may wait for one destination
 	case ok:

@@ -52,7 +52,8 @@ order of the settings again.
 
 With --sender, let the optional messages of a sender go again that Herald has paused because
 of complaints, bounces or blocks. This needs a --reason. What was sent before counts no more.
-Deliveries that wait follow within six minutes.`)
+Deliveries that wait follow within six minutes, or within an eighth of the time that the
+sender was paused.`)
 	cmd.Example += "\n  starter channel resume sendgrid --sender news@example.com --reason 'old addresses removed'"
 	var sender string
 	terminal.TextFlag(cmd.Flags(), &sender, "sender", "resume the optional messages of this `SENDER`, such as EMAIL_FROM")

@@ -198,6 +198,7 @@ func background(group *errgroup.Group, work func()) {
 func (p *process) watched(sources map[string]wiredSource) watched {
 	w := watched{
 		sources: sources, broker: p.broker.Ready, queues: p.broker.Depths, followUps: escalation.On(p.events).FollowUpState, senders: p.senders,
+		circuits: p.circuits,
 	}
 	w.draining, w.lost, w.sweep = p.draining.read, p.losses.count, event.On(p.events).LastSweep
 	if p.topics != nil {
@@ -239,6 +240,7 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 		DigestText:    p.texts().Digest,
 		Policies:      deliveryPolicies(p.cfg),
 		Pace:          &limit.Pace{Tokens: limit.On(p.deliveries), Rates: rateLimits(p.cfg)},
+		Circuits:      p.circuits,
 		BulkThreshold: p.cfg.BulkThreshold,
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/health"
+	"herald/internal/limit"
 	"herald/internal/notification"
 )
 
@@ -39,6 +40,7 @@ type watched struct {
 	lost      func(context.Context) (int64, error) // pollers that Temporal has lost
 	sweep     func(context.Context) (notification.Sweep, error)
 	senders   map[notification.Channel]activities.Sender
+	circuits  *limit.Circuits
 }
 
 const (

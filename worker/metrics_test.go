@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/activities"
+	"herald/internal/db/postgrestest"
 	"herald/internal/health"
 	"herald/internal/limit"
 	"herald/internal/notification"
@@ -67,6 +68,8 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 		{name: "the broker of topics is down", kafka: down, want: slices.Concat(brokerUp, kafkaDown, outbox, orders, depth, draining)},
 		{name: "Temporal is down", temporal: down, want: slices.Concat(brokerUp, kafkaUp, outbox, orders, depth)},
 	}
+	circuits, overSMTP := limit.NewCircuits(limit.Store{}), limit.NewFailover(nil, &limit.Provider{Name: "smtp", Sender: ours{}})
+	circuits.Use(notification.Email, overSMTP)
 	for _, tt := range tests {
 		m, err := newMetrics(watched{
 			sources: map[string]wiredSource{
@@ -80,11 +83,9 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 					return outboxState{notification.OutboxState{Pending: 5}, 2}, tt.orders
 				}},
 			},
-			broker: func() error { return tt.broker },
-			queues: func(context.Context) (map[string]int, error) { return map[string]int{"q": 3}, tt.broker },
-			senders: map[notification.Channel]activities.Sender{
-				notification.Email: limit.NewFailover(nil, &limit.Provider{Name: "smtp", Sender: ours{}}),
-			},
+			broker:  func() error { return tt.broker },
+			queues:  func(context.Context) (map[string]int, error) { return map[string]int{"q": 3}, tt.broker },
+			senders: map[notification.Channel]activities.Sender{notification.Email: overSMTP}, circuits: circuits,
 			followUps: func(ctx context.Context) (notification.FollowUpState, error) {
 				if _, bounded := ctx.Deadline(); !bounded {
 					return notification.FollowUpState{}, errors.New("the call has no deadline")
@@ -119,11 +120,31 @@ type ours struct{ activities.Sender }
 
 func (ours) From() string { return "news@example.com" }
 
-// Metrics keep every label of the activities, and drop the labels that the SDK adds.
-func TestMetricsHaveTheActivitiesLabels(t *testing.T) {
+// The gauges of a sender stay while its optional messages wait, even if another provider is used since then.
+// Senders of other processes have none.
+func TestGaugesOfAPausedSender(t *testing.T) {
 	t.Parallel()
 
-	m, err := newMetrics(watched{
+	s := postgrestest.New(t)
+	postgrestest.Exec(t, s, `INSERT INTO sender_state (channel, provider, sender, recipients, complaints, paused_at)
+		VALUES ('EMAIL', 'sendgrid', 'news@example.com', 1000, 6, now()), ('EMAIL', 'sendgrid', 'shop@example.com', 1000, 1, NULL),
+		       ('SMS', 'twilio', '+15005550006', 1000, 0, now())`)
+	watch := unused()
+	watch.circuits = limit.NewCircuits(limit.On(s))
+	watch.circuits.Use(notification.Email, limit.NewFailover(watch.circuits, &limit.Provider{Name: "smtp", Sender: ours{}}))
+	watch.circuits.Read(t.Context())
+	m, err := newMetrics(watch)
+	require.NoError(t, err)
+	lines := slices.DeleteFunc(scrape(t, m), func(line string) bool { return !strings.HasPrefix(line, "herald_sender_") })
+	require.ElementsMatch(t, []string{
+		`herald_sender_paused{channel="EMAIL",provider="sendgrid"} 1`, `herald_sender_limit_ratio{channel="EMAIL",provider="sendgrid"} 2`,
+		`herald_sender_paused{channel="EMAIL",provider="smtp"} 0`, `herald_sender_limit_ratio{channel="EMAIL",provider="smtp"} 0`,
+	}, lines)
+}
+
+// unused returns servers of which nothing is known.
+func unused() watched {
+	return watched{
 		broker: func() error { return nil },
 		queues: func(context.Context) (map[string]int, error) { return nil, nil },
 		followUps: func(context.Context) (notification.FollowUpState, error) {
@@ -132,7 +153,14 @@ func TestMetricsHaveTheActivitiesLabels(t *testing.T) {
 		draining: func(context.Context) (int64, error) { return 0, nil },
 		lost:     func(context.Context) (int64, error) { return 0, nil },
 		sweep:    func(context.Context) (notification.Sweep, error) { return notification.Sweep{}, nil },
-	})
+	}
+}
+
+// Metrics keep every label of the activities, and drop the labels that the SDK adds.
+func TestMetricsHaveTheActivitiesLabels(t *testing.T) {
+	t.Parallel()
+
+	m, err := newMetrics(unused())
 	require.NoError(t, err)
 	for _, activity := range []string{"Send", "GiveUp"} {
 		labelled := m.temporal.WithTags(map[string]string{

@@ -55,6 +55,9 @@ func newSenders(
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		default:
 			senders[name] = sender
+			if over, ok := sender.(*limit.Failover); ok {
+				circuits.Use(name, over)
+			}
 		}
 	}
 	return senders, why, nil

@@ -109,10 +109,11 @@ func nextCases() []nextCase {
 		return d
 	}
 
+	const pausedText = "optional messages over EMAIL are paused since 2026-11-21 09:00:00.000Z: " +
+		"12 complaints of 3000 recipients in seven days at sendgrid, see `starter channel list`"
 	pausedSender := func(activity string) PendingActivity {
 		return PendingActivity{Activity: activity, State: "SCHEDULED", Attempt: 2, NextAttempt: &later, FailureType: activities.SenderPaused,
-			LastFailure: "optional messages over EMAIL are paused since 2026-11-21 09:00:00.000Z: " +
-				"12 complaints of 3000 recipients in seven days at sendgrid, see `starter channel list`"}
+			LastFailure: pausedText}
 	}
 	pausedBatch := batch(1)
 	pausedBatch.Batch.Pending = []PendingActivity{pausedSender("SendBatch")}
@@ -149,7 +150,10 @@ func nextCases() []nextCase {
 			s.Before, s.Pending = 1, []PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
 		})},
 		{name: "back-off of the workflow itself", delivery: inBatch(tried(1, "BUSY")), workflow: running(func(s *Sending) {
-			s.Details, s.WaitsUntil, s.beganWithAttempt = "waiting until 10:04:05", &later, true
+			s.Details, s.WaitsUntil, s.beganWithAttempt = "waiting until 10:04:05: "+notification.WaitRetry, &later, true
+		})},
+		{name: "its sender is paused, after a failed attempt", delivery: inBatch(tried(1, "BUSY")), workflow: running(func(s *Sending) {
+			s.Details, s.WaitsUntil, s.beganWithAttempt = "waiting until 10:04:05: "+pausedText, &later, true
 		})},
 		{name: "held before its first attempt", delivery: status(notification.Pending), workflow: running(func(s *Sending) {
 			s.Details, s.WaitsUntil, s.beganWithAttempt = "waiting until 10:04:05: quiet hours", &later, true

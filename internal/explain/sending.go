@@ -69,10 +69,11 @@ func (s Sending) PendingSend() *PendingActivity {
 	return &s.Pending[i]
 }
 
-// nextSend returns the next attempt if the workflow itself waits for it; nil: it does not. The
-// workflow does so if it began with an attempt. tried reports that an attempt is recorded.
+// nextSend returns the next attempt if the workflow itself waits for it; nil: it does not, or its details name
+// another reason, such as a paused sender. The workflow does so if it began with an attempt. tried reports that
+// an attempt is recorded.
 func (s Sending) nextSend(tried bool) *PendingActivity {
-	if s.WaitsUntil == nil || !s.beganWithAttempt || !tried {
+	if s.WaitsUntil == nil || !s.beganWithAttempt || !tried || s.Details != "" && !strings.HasSuffix(s.Details, notification.WaitRetry) {
 		return nil
 	}
 	return &PendingActivity{Activity: registeredName(acts.Send), State: "SCHEDULED", NextAttempt: s.WaitsUntil}
@@ -95,7 +96,7 @@ func (s Sending) UnderWay() bool {
 // it. It never fails: it leaves out what it cannot read, or explains this in the note.
 func (e Explainer) DeliveryWorkflow(ctx context.Context, d report.DeliveryDetail) Sending {
 	sending := e.sending(ctx, d.DeliveryID)
-	if sending.Status != Running && d.Status == notification.Pending {
+	if sending.Status != Running && sending.Status != Unreachable && d.Status == notification.Pending {
 		e.readBatch(ctx, d, &sending)
 	}
 	if sending.Status == Unknown && d.Status == notification.Cancelled && d.Attempts == 0 {
@@ -113,9 +114,6 @@ func (e Explainer) DeliveryWorkflow(ctx context.Context, d report.DeliveryDetail
 
 // readBatch reads the batch that sends a delivery, if there is one.
 func (e Explainer) readBatch(ctx context.Context, d report.DeliveryDetail, s *Sending) {
-	if e.Temporal == nil {
-		return
-	}
 	batch, err := launch.BatchOf(ctx, e.Temporal, d.EventID, d.Channel, int64(d.ID))
 	if err != nil || batch.ID == "" {
 		return

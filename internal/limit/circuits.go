@@ -29,7 +29,8 @@ type Circuits struct {
 	mu      sync.Mutex
 	rows    map[string]circuit
 	senders []notification.SenderState
-	probing map[string]bool // this process claims or sends the probe
+	used    []notification.SenderState // the senders of this process, without counts
+	probing map[string]bool            // this process claims or sends the probe
 }
 
 // circuit is the state of one provider.

@@ -59,16 +59,12 @@ func (f *Failover) OpenCircuits() map[string]bool {
 // previous one is open, or it is at its rate limit, or certainly does not have the message: see
 // [notification.FailureClass.PassesOn]. If a provider may have the message from an earlier attempt, Send
 // asks only that provider, until the message may go to any provider. If all circuits are open or all providers
-// are at their limits, Send asks nobody, and the error is a [notification.BackOffError]. Nor does it ask anybody
-// for an optional message of a paused sender. ctx limits the calls to all
-// providers together.
+// are at their limits, Send asks nobody, and the error is a [notification.BackOffError]. ctx limits the calls to
+// all providers together.
 //
 // If the process dies before the answer is recorded, the repeat asks in the same order again. So a
 // crash may repeat one message, even through another provider.
 func (f *Failover) Send(ctx context.Context, msg notification.Message) (answer notification.Answer, err error) {
-	if paused := f.paused(msg); paused != nil {
-		return answer, &notification.BackOffError{For: longestOpen, Paused: paused}
-	}
 	var failures []*notification.ProviderError
 	passed := false
 	providers := f.askedFor(msg)

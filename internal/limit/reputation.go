@@ -58,8 +58,8 @@ func (s Store) CountReceipts(ctx context.Context, after *time.Time) (to time.Tim
 }
 
 // countReceipts merges the recipients of receipts into the samples of the days on which the messages were
-// sent. A receipt counts for the provider and sender that had the delivery last. Receipts that do not tell
-// if the message arrived count nothing.
+// sent. A receipt counts for the provider and sender that had the delivery last. A receipt that does not tell
+// if the message arrived counts nothing, except for SMS: many networks never tell.
 const countReceipts = `
 		WITH fresh AS MATERIALIZED (
 			SELECT DISTINCT n.channel, n.provider, n.sender, n.since, k.kind, n.hash
@@ -86,7 +86,7 @@ const countReceipts = `
 			CROSS JOIN LATERAL unnest(ARRAY ['RECIPIENT', r.harm]) AS k (kind)
 			WHERE  r.received_at > @after
 			AND    r.received_at <= @to
-			AND    (r.outcome IS NOT NULL OR r.harm IS NOT NULL)
+			AND    (r.outcome IS NOT NULL OR r.harm IS NOT NULL OR d.channel = 'SMS')
 			AND    r.provider = d.provider
 			AND    d.sent_at > now() - interval '7 days'
 			AND    k.kind IS NOT NULL
@@ -109,8 +109,8 @@ const countReceipts = `
 		ON CONFLICT (channel, provider, sender, since, kind) DO UPDATE
 		SET    recipients = excluded.recipients`
 
-// JudgeSenders stores what was counted within seven days, and pauses the optional messages of senders that
-// exceed a limit. It leaves out paused senders. What was sent before a resume counts no more.
+// JudgeSenders stores what was counted since midnight seven days ago, in UTC, and pauses the optional messages
+// of senders that exceed a limit. It leaves out paused senders. What was sent before a resume counts no more.
 func (s Store) JudgeSenders(ctx context.Context) error {
 	const figures = `
 		WITH hashes AS (
@@ -118,7 +118,7 @@ func (s Store) JudgeSenders(ctx context.Context) error {
 			FROM   sender_count c
 			LEFT JOIN sender_state s USING (channel, provider, sender)
 			CROSS JOIN LATERAL unnest(c.recipients) AS h (hash)
-			WHERE  c.since > now() - interval '7 days'
+			WHERE  c.since >= date_trunc('day', now() - interval '7 days', 'UTC')
 			AND    c.since >= coalesce(s.resumed_at, '-infinity')
 		), ranked AS (
 			SELECT *, row_number() OVER (PARTITION BY channel, provider, sender, kind ORDER BY hash) AS place

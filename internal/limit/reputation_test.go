@@ -13,8 +13,9 @@ import (
 	"herald/internal/notification"
 )
 
-// mailing is a number of mails of one sender, each to another customer and with a receipt.
+// mailing is a number of messages of one sender, each to another customer and with a receipt.
 type mailing struct {
+	channel  notification.Channel
 	name     string // of its deliveries
 	n        int
 	first    int // the first customer
@@ -39,7 +40,8 @@ func (m mailing) add(t *testing.T, s *db.DB) {
 	if m.cameAgo == 0 {
 		m.cameAgo = 2 * time.Minute
 	}
-	postgrestest.AddMany(t, s.Pool, m.n, postgrestest.Delivery{Status: notification.Sent, SentAt: time.Now().Add(-m.sentAgo - 3*time.Minute)},
+	sentAt := time.Now().Add(-m.sentAgo - 3*time.Minute)
+	postgrestest.AddMany(t, s.Pool, m.n, postgrestest.Delivery{Channel: m.channel, Status: notification.Sent, SentAt: sentAt},
 		postgrestest.Expressions{
 			"delivery_id": fmt.Sprintf("'%s-' || i", m.name), "event_id": fmt.Sprintf("'%s'", m.name),
 			"user_id": fmt.Sprintf("(i + %d)::text", m.first), "provider": fmt.Sprintf("'%s'", m.provider),
@@ -99,6 +101,7 @@ func TestSenderLimits(t *testing.T) {
 		{"over 8 % bounces", notification.HarmBounce, 200, 17, notification.SenderPaused},
 		{"half of 8 % bounces", notification.HarmBounce, 200, 8, notification.SenderQuarter},
 		{"a quarter of 8 % bounces", notification.HarmBounce, 200, 4, notification.SenderFine},
+		{"exactly 8 % blocks", notification.HarmBlock, 200, 16, notification.SenderHalf},
 		{"over 8 % blocks", notification.HarmBlock, 200, 17, notification.SenderPaused},
 	}
 	for _, tt := range tests {
@@ -106,8 +109,12 @@ func TestSenderLimits(t *testing.T) {
 			t.Parallel()
 
 			s := postgrestest.New(t)
-			mailing{name: "fine", n: tt.recipients - tt.harmed}.add(t, s)
-			mailing{name: "harmed", n: tt.harmed, first: tt.recipients, harm: tt.harm}.add(t, s)
+			channel := notification.Email
+			if tt.harm == notification.HarmBlock {
+				channel = notification.SMS
+			}
+			mailing{channel: channel, name: "fine", n: tt.recipients - tt.harmed}.add(t, s)
+			mailing{channel: channel, name: "harmed", n: tt.harmed, first: tt.recipients, harm: tt.harm}.add(t, s)
 			got := only(t, s)
 			require.Equal(t, int64(tt.recipients), got.Recipients)
 			require.Equal(t, int64(tt.harmed), got.Harmed(tt.harm))
@@ -145,6 +152,42 @@ func TestCountRecipients(t *testing.T) {
 		require.NotNil(t, got.PausedAt)
 		require.Equal(t, "2 complaints of 201 recipients in seven days", got.Figures())
 	}
+}
+
+// Many networks never tell if a text message arrived. So each status counts, as Twilio's last one: sent.
+func TestTextsWithoutAnOutcome(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	mailing{channel: notification.SMS, name: "sent", n: 1750}.add(t, s)
+	postgrestest.Exec(t, s, "UPDATE delivery_receipt SET outcome = NULL, status = 'sent' WHERE delivery_id LIKE 'sent%'")
+	mailing{channel: notification.SMS, name: "delivered", n: 190, first: 2000}.add(t, s)
+	mailing{channel: notification.SMS, name: "blocked", n: 60, first: 3000, harm: notification.HarmBlock}.add(t, s)
+	got := only(t, s)
+	require.Equal(t, "60 blocks by carriers of 2000 recipients in seven days", got.Figures())
+	require.Nil(t, got.PausedAt)
+}
+
+// A message of the evening counts for seven days, although its day began earlier.
+func TestSevenDays(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	evening := time.Now().UTC().Truncate(day).Add(-6 * day)
+	mailing{name: "evening", n: 10, sentAgo: time.Since(evening)}.add(t, s)
+	require.Equal(t, int64(10), only(t, s).Recipients)
+	postgrestest.Exec(t, s, "UPDATE sender_count SET since = since - interval '1 day'")
+	require.Zero(t, judgedAgain(t, s).Recipients)
+}
+
+// judgedAgain judges without new receipts, and returns the only sender.
+func judgedAgain(t *testing.T, s *db.DB) notification.SenderState {
+	t.Helper()
+	require.NoError(t, limit.On(s).JudgeSenders(t.Context()))
+	states, err := limit.On(s).SenderStates(t.Context())
+	require.NoError(t, err)
+	require.Len(t, states, 1)
+	return states[0]
 }
 
 // Each sender and each provider counts alone.
@@ -249,37 +292,61 @@ func TestPausedSender(t *testing.T) {
 	s := postgrestest.New(t)
 	mailing{name: "a", n: 300, harm: notification.HarmComplaint}.add(t, s)
 	require.NotNil(t, only(t, s).PausedAt)
-	circuits := limit.NewCircuits(limit.On(s))
-	circuits.Read(t.Context())
-	first, second := &from{sender: "news@example.com"}, &from{sender: "news@example.com"}
-	both := limit.NewFailover(circuits, &limit.Provider{Name: "sendgrid", Sender: first}, &limit.Provider{Name: "smtp", Sender: second})
-	alone := limit.NewFailover(circuits, &limit.Provider{Name: "smtp", Sender: second})
-	other := limit.NewFailover(circuits, &limit.Provider{Name: "sendgrid", Sender: &from{sender: "shop@example.com"}},
-		&limit.Provider{Name: "none", Sender: &told{}})
+	process := func(providers ...*limit.Provider) *limit.Circuits {
+		circuits := limit.NewCircuits(limit.On(s))
+		circuits.Use(notification.Email, limit.NewFailover(circuits, providers...))
+		circuits.Read(t.Context())
+		return circuits
+	}
+	news, shop := &from{sender: "news@example.com"}, &from{sender: "shop@example.com"}
+	both := process(&limit.Provider{Name: "sendgrid", Sender: news}, &limit.Provider{Name: "smtp", Sender: news})
+	alone := process(&limit.Provider{Name: "smtp", Sender: news})
+	other := process(&limit.Provider{Name: "sendgrid", Sender: shop}, &limit.Provider{Name: "none", Sender: &told{}})
 	optional := notification.Message{Optional: true}
 
-	for _, f := range []*limit.Failover{both, alone} {
-		_, err := f.Send(t.Context(), optional)
-		require.ErrorIs(t, err, notification.ErrBackOff)
-		require.ErrorContains(t, err, "optional messages over EMAIL are paused since ")
-		require.ErrorContains(t, err, ": 300 complaints of 300 recipients in seven days at sendgrid, see `starter channel list`")
-		var backOff *notification.BackOffError
-		require.ErrorAs(t, err, &backOff)
-		require.Equal(t, 5*time.Minute, backOff.For)
+	for _, circuits := range []*limit.Circuits{both, alone} {
+		sender, wait := circuits.Paused(notification.Email, optional)
+		require.Equal(t, 5*time.Minute, wait)
+		require.Contains(t, sender.Waits(), "optional messages over EMAIL are paused since ")
+		require.Contains(t, sender.Waits(), ": 300 complaints of 300 recipients in seven days at sendgrid, see `starter channel list`")
+		require.Equal(t, sender, circuits.Senders()[0])
+		require.Contains(t, circuits.Senders(),
+			notification.SenderState{Channel: notification.Email, Provider: "smtp", Sender: "news@example.com"})
+		for _, msg := range []notification.Message{{}, {Optional: true, Ordered: true}} {
+			_, wait = circuits.Paused(notification.Email, msg)
+			require.Zero(t, wait)
+		}
+		_, wait = circuits.Paused(notification.SMS, optional)
+		require.Zero(t, wait, "another channel")
 	}
-	require.Zero(t, first.asked+second.asked)
-	for _, msg := range []notification.Message{{}, {Optional: true, Ordered: true}} {
-		answer, err := both.Send(t.Context(), msg)
-		require.NoError(t, err)
-		require.Equal(t, "news@example.com", answer.Sender)
+	for _, circuits := range []*limit.Circuits{other, nil} {
+		_, wait := circuits.Paused(notification.Email, optional)
+		require.Zero(t, wait)
 	}
-	answer, err := other.Send(t.Context(), optional)
-	require.NoError(t, err)
-	require.Equal(t, "shop@example.com", answer.Sender)
 
-	_, err = limit.On(s).ResumeSender(t.Context(), "sendgrid", "news@example.com", "ann", "list cleaned")
+	_, err := limit.On(s).ResumeSender(t.Context(), "sendgrid", "news@example.com", "ann", "list cleaned")
 	require.NoError(t, err)
-	circuits.Read(t.Context())
-	_, err = both.Send(t.Context(), optional)
-	require.NoError(t, err)
+	both.Read(t.Context())
+	_, wait := both.Paused(notification.Email, optional)
+	require.Zero(t, wait)
+	require.Len(t, both.Senders(), 2)
+}
+
+// The wait grows with the age of the pause, so that a year adds few waits to the history of a workflow.
+func TestPausedSenderForLong(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	postgrestest.Exec(t, s, `INSERT INTO sender_state (channel, provider, sender, paused_at)
+		VALUES ('EMAIL', 'sendgrid', 'news@example.com', now())`)
+	circuits := limit.NewCircuits(limit.On(s))
+	circuits.Use(notification.Email, limit.NewFailover(circuits, &limit.Provider{Name: "smtp", Sender: &from{sender: "news@example.com"}}))
+	for age, want := range map[time.Duration]time.Duration{
+		time.Minute: 5 * time.Minute, 10 * time.Hour: time.Hour, 20 * day: 2 * day,
+	} {
+		postgrestest.Exec(t, s, "UPDATE sender_state SET paused_at = now() - $1::interval", age)
+		circuits.Read(t.Context())
+		_, wait := circuits.Paused(notification.Email, notification.Message{Optional: true})
+		require.InDelta(t, want.Seconds(), wait.Seconds(), 10, age)
+	}
 }

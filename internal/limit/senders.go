@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"time"
 
 	"herald/internal/db"
 	"herald/internal/notification"
@@ -20,71 +21,64 @@ func (p *Provider) from() string {
 	return ""
 }
 
-// paused returns the sender because of which an optional message waits; nil: the message may be sent. A
-// complaint is about the message, so another provider of the channel does not get it either. What an
-// operator ordered is sent.
-func (f *Failover) paused(msg notification.Message) *notification.SenderState {
-	if !msg.Optional || msg.Ordered {
-		return nil
+// Use notes the senders of a channel in this process.
+func (c *Circuits) Use(channel notification.Channel, over *Failover) {
+	if c == nil {
+		return
 	}
-	var senders []string
-	for _, p := range f.providers {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range over.providers {
 		if from := p.from(); from != "" {
-			senders = append(senders, from)
+			c.used = append(c.used, notification.SenderState{Channel: channel, Provider: p.Name, Sender: from})
 		}
 	}
-	return f.circuits.pausedSender(senders)
 }
 
-// pausedSender returns the state of the first of the senders that is paused, at any provider. Addresses and
-// phone numbers differ, so the channel need not be compared.
-func (c *Circuits) pausedSender(senders []string) *notification.SenderState {
+// Paused returns the sender because of which an optional message waits, and for how long; 0: it may be sent.
+// The sender is one of this process, and is paused at any provider of the channel: a complaint is about the
+// message, so another provider does not get it either. What an operator ordered is sent.
+//
+// The wait grows with the age of the pause, because each wait adds to the history of a workflow: a pause of a
+// year takes about a hundred waits.
+func (c *Circuits) Paused(channel notification.Channel, msg notification.Message) (sender notification.SenderState, wait time.Duration) {
+	if !msg.Optional || msg.Ordered {
+		return sender, 0
+	}
+	for _, state := range c.Senders() {
+		if state.Channel == channel && state.PausedAt != nil {
+			return state, max(longestOpen, time.Since(*state.PausedAt)/10)
+		}
+	}
+	return sender, 0
+}
+
+// Senders returns the states of the senders that this process uses, first the paused senders: at all
+// providers, and without counts where no receipt was counted yet.
+func (c *Circuits) Senders() (states []notification.SenderState) {
 	if c == nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, state := range c.senders {
-		if state.PausedAt != nil && slices.Contains(senders, state.Sender) {
-			return &state
+		if slices.ContainsFunc(c.used, func(s notification.SenderState) bool { return s.Channel == state.Channel && s.Sender == state.Sender }) {
+			states = append(states, state)
 		}
 	}
-	return nil
-}
-
-// Senders returns, by provider, the states of the senders that this process uses. The zero state: nothing was
-// counted yet.
-func (f *Failover) Senders() map[string]notification.SenderState {
-	states := map[string]notification.SenderState{}
-	for _, p := range f.providers {
-		if from := p.from(); from != "" {
-			states[p.Name] = f.circuits.senderState(p.Name, from)
+	for _, own := range c.used {
+		if !slices.ContainsFunc(states, own.IsOf) {
+			states = append(states, own)
 		}
 	}
 	return states
-}
-
-func (c *Circuits) senderState(provider, sender string) (found notification.SenderState) {
-	if c == nil {
-		return found
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, state := range c.senders {
-		if state.Provider == provider && state.Sender == sender {
-			return state
-		}
-	}
-	return found
 }
 
 // setSenders stores the states of all senders, and logs which were paused and resumed. The caller holds
 // c.mu.
 func (c *Circuits) setSenders(states []notification.SenderState) {
 	for _, state := range states {
-		wasPaused := slices.ContainsFunc(c.senders, func(s notification.SenderState) bool {
-			return s.Channel == state.Channel && s.Provider == state.Provider && s.Sender == state.Sender && s.PausedAt != nil
-		})
+		wasPaused := slices.ContainsFunc(c.senders, func(s notification.SenderState) bool { return s.IsOf(state) && s.PausedAt != nil })
 		switch isPaused := state.PausedAt != nil; {
 		case isPaused && !wasPaused:
 			slog.Error("the optional messages of a sender are paused", "channel", state.Channel, "provider", state.Provider,

@@ -13,18 +13,9 @@ var ErrBackOff = errors.New("all providers that may send it rest, are paused or 
 type BackOffError struct {
 	For   time.Duration // 0: unknown, or now
 	Alone bool          // only the message's destination takes no messages now; other messages may be sent
-
-	// Paused is the sender whose optional messages wait for an operator; nil: the wait has another cause.
-	// Mandatory messages are sent.
-	Paused *SenderState
 }
 
-func (e *BackOffError) Error() string {
-	if e.Paused != nil {
-		return e.Paused.Waits()
-	}
-	return ErrBackOff.Error()
-}
+func (e *BackOffError) Error() string { return ErrBackOff.Error() }
 
 func (e *BackOffError) Unwrap() error { return ErrBackOff }
 

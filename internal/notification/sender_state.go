@@ -15,8 +15,13 @@ const (
 	HarmBlock     Harm = "BLOCK"     // the carrier blocked the text message
 )
 
-// Harms returns every harm.
-func Harms() []Harm { return []Harm{HarmComplaint, HarmBounce, HarmBlock} }
+// harms returns the harms that receipts of the channel report.
+func (c Channel) harms() []Harm {
+	if c == SMS {
+		return []Harm{HarmBlock}
+	}
+	return []Harm{HarmComplaint, HarmBounce}
+}
 
 // Noun names what was counted, in the plural.
 func (h Harm) Noun() string {
@@ -62,6 +67,11 @@ type SenderState struct {
 	ResumeReason string     `json:"resume_reason,omitempty"`
 }
 
+// IsOf reports whether both are states of one sender at one provider.
+func (s SenderState) IsOf(other SenderState) bool {
+	return s.Channel == other.Channel && s.Provider == other.Provider && s.Sender == other.Sender
+}
+
 // Harmed returns how many recipients did a harm.
 func (s SenderState) Harmed(h Harm) int64 {
 	switch h {
@@ -83,14 +93,15 @@ func (s SenderState) Share(h Harm) float64 {
 	return float64(s.Harmed(h)*1000) / float64(s.Recipients*h.Limit())
 }
 
-// Worst returns the harm that is closest to its limit, and the part of the limit that is reached.
+// Worst returns the channel's harm that is closest to its limit, among any number of recipients, and its
+// [SenderState.Share].
 func (s SenderState) Worst() (worst Harm, share float64) {
-	for _, h := range Harms() {
-		if reached := s.Share(h); worst == "" || reached > share {
-			worst, share = h, reached
+	for _, h := range s.Channel.harms() {
+		if worst == "" || s.Harmed(h)*worst.Limit() > s.Harmed(worst)*h.Limit() {
+			worst = h
 		}
 	}
-	return worst, share
+	return worst, s.Share(worst)
 }
 
 // ExceedsLimit reports whether a harm is above its limit.

@@ -88,18 +88,12 @@ func (o *Operator) ResumeSender(ctx context.Context, provider, sender string) er
 	if o.Order.Reason == "" {
 		return advice.With(errors.New("a sender is not resumed without a reason"), "say with --reason what has changed")
 	}
-	states, err := limit.On(o.DB).SenderStates(ctx)
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(states, func(s notification.SenderState) bool {
-		return s.Provider == provider && s.Sender == sender && s.PausedAt != nil
-	}) {
-		return advice.With(fmt.Errorf("no sender %q is paused at provider %q", sender, provider), "see `starter channel list`")
-	}
 	if err := o.Record(ctx, o.Order.Flags, provider); err != nil {
 		return err
 	}
-	_, err = limit.On(o.DB).ResumeSender(ctx, provider, sender, o.Order.Actor, o.Order.Reason)
+	resumed, err := limit.On(o.DB).ResumeSender(ctx, provider, sender, o.Order.Actor, o.Order.Reason)
+	if err == nil && !resumed {
+		return advice.With(fmt.Errorf("no sender %q is paused at provider %q", sender, provider), "see `starter channel list`")
+	}
 	return err
 }

@@ -26,14 +26,15 @@ func TestResumeSender(t *testing.T) {
 	o.Order.Reason = "old addresses removed"
 	require.ErrorContains(t, o.ResumeSender(t.Context(), "smtp", "news@example.com"),
 		`no sender "news@example.com" is paused at provider "smtp"`)
-	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM operator_action"))
 
 	views, err := operate.ReadProviders(t.Context(), s, wiring.New())
 	require.NoError(t, err)
 	require.Equal(t, notification.SenderPaused, senderOf(t, views, "sendgrid").Level())
 	require.NoError(t, o.ResumeSender(t.Context(), "sendgrid", "news@example.com"))
-	require.Equal(t, []string{"ann channel resume sendgrid --sender news@example.com --reason old addresses removed"},
-		postgrestest.List(t, s, "SELECT concat_ws(' ', actor, command, target, detail) FROM operator_action"))
+	require.Equal(t, []string{
+		"ann channel resume smtp --sender news@example.com --reason old addresses removed", // written before anything changes
+		"ann channel resume sendgrid --sender news@example.com --reason old addresses removed",
+	}, postgrestest.List(t, s, "SELECT concat_ws(' ', actor, command, target, detail) FROM operator_action ORDER BY id"))
 	states, err := limit.On(s).SenderStates(t.Context())
 	require.NoError(t, err)
 	require.Nil(t, states[0].PausedAt)

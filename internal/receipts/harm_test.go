@@ -27,10 +27,13 @@ func TestReceiptsCountAgainstTheSender(t *testing.T) {
 			`"timestamp":%d,"type":"bounce","status":"5.1.1"},`, []string{"delivered", "spamreport", "bounce"}[i], i, i, id, time.Now().Unix())
 	}
 	require.Equal(t, http.StatusNoContent, r.sendgrid("["+body[:len(body)-1]+"]"))
-	id := r.sent(notification.SMS, number, "SM1")
-	postgrestest.Exec(t, r.store, "UPDATE notification SET provider = 'twilio' WHERE delivery_id = $1", id)
-	postgrestest.Add(t, r.store.Pool, postgrestest.Attempt{DeliveryID: id, Outcome: notification.OutcomeSent})
-	require.Equal(t, http.StatusNoContent, r.status(id, "SM1", "undelivered", "30007"))
+	for i, code := range []string{"", "30007"} {
+		message := fmt.Sprint("SM", i)
+		id := r.sent(notification.SMS, number, message)
+		postgrestest.Exec(t, r.store, "UPDATE notification SET user_id = $2, provider = 'twilio' WHERE delivery_id = $1", id, message)
+		postgrestest.Add(t, r.store.Pool, postgrestest.Attempt{DeliveryID: id, Outcome: notification.OutcomeSent})
+		require.Equal(t, http.StatusNoContent, r.status(id, message, []string{"sent", "undelivered"}[i], code))
+	}
 	postgrestest.Exec(t, r.store, "UPDATE delivery_attempt SET sender = 'us'")
 	postgrestest.Exec(t, r.store, "UPDATE delivery_receipt SET received_at = received_at - interval '2 minutes'")
 
@@ -38,6 +41,6 @@ func TestReceiptsCountAgainstTheSender(t *testing.T) {
 	_, _, err := limit.On(r.store).CountReceipts(t.Context(), &after)
 	require.NoError(t, err)
 	require.NoError(t, limit.On(r.store).JudgeSenders(t.Context()))
-	require.Equal(t, []string{"sendgrid us 3 1 1 0", "twilio us 1 0 0 1"}, r.texts(
+	require.Equal(t, []string{"sendgrid us 3 1 1 0", "twilio us 2 0 0 1"}, r.texts(
 		"SELECT concat_ws(' ', provider, sender, recipients, complaints, bounces, blocks) FROM sender_state ORDER BY provider"))
 }
