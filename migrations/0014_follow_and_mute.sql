@@ -59,6 +59,8 @@ COMMENT ON COLUMN entity_name.entity_type IS 'Kind of entity.';
 COMMENT ON COLUMN entity_name.entity_id IS 'Your id of the entity.';
 COMMENT ON COLUMN entity_name.name IS 'The name, for everybody who hears of the entity: for {{.reason}}, and where people mute or follow.';
 
+COMMENT ON COLUMN event_type_recipients.roles IS 'Only members with one of these roles. Null: any role. Empty: nobody. FOLLOWER tells everybody who chooses to follow the entity, which any signed-in person may do. CUSTOMER, ADMIN and BROADCAST ignore it.';
+
 ALTER TABLE notification ADD COLUMN member_role text;
 
 COMMENT ON COLUMN notification.member_role IS 'The role in the entity through which the event named the recipient: MANAGER, FOLLOWER. Null: the entity is the recipient, or has no roles.';
@@ -119,6 +121,15 @@ BEGIN
 END
 $$;
 -- +goose StatementEnd
-DROP TABLE entity_name;
+COMMENT ON COLUMN event_type_recipients.roles IS 'Only members with one of these roles. Null: any role. Empty: nobody. CUSTOMER, ADMIN and BROADCAST ignore it.';
+
+-- It may be a view.
+-- +goose StatementBegin
+DO $$
+BEGIN
+    EXECUTE format('DROP %s entity_name', (SELECT CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END FROM pg_class WHERE oid = 'entity_name'::regclass));
+END
+$$;
+-- +goose StatementEnd
 DROP TABLE entity_mute;
 DROP TABLE entity_follow;

@@ -11,7 +11,7 @@ COMMENT ON COLUMN delivery_attempt.sender IS 'Whom the message is from: EMAIL_FR
 
 ALTER TABLE sweep ADD COLUMN receipts_to timestamptz;
 
-COMMENT ON COLUMN sweep.receipts_to IS 'delivery_receipt.received_at up to which sender_count has all receipts. Null: none was counted yet.';
+COMMENT ON COLUMN sweep.receipts_to IS 'delivery_receipt.received_at up to which sender_count has all receipts. Null: the sweep counted none, as a worker of 1.0.';
 
 CREATE TABLE sender_count (
     channel    text,

@@ -418,7 +418,7 @@ CREATE TABLE event_type_recipients (
     user_type text, -- Only recipients of this user_type. Null: any type.
     entity_type text NOT NULL, -- CUSTOMER: the customer at entity_id_path. ADMIN: all active admins. BROADCAST: all active recipients. Any other word: the active members of that entity.
     entity_id_path text, -- Where the id is in the payload: restaurantId, customer.id. With commas, the first path that exists counts. @aggregate: aggregate_id, if aggregate_type is entity_type. Null for ADMIN and BROADCAST.
-    roles text[], -- Only members with one of these roles. Null: any role. Empty: nobody. CUSTOMER, ADMIN and BROADCAST ignore it.
+    roles text[], -- Only members with one of these roles. Null: any role. Empty: nobody. FOLLOWER tells everybody who chooses to follow the entity, which any signed-in person may do. CUSTOMER, ADMIN and BROADCAST ignore it.
     CONSTRAINT event_type_recipients_pkey PRIMARY KEY (id),
     CONSTRAINT event_type_recipients_once UNIQUE NULLS NOT DISTINCT (event_type, user_type, entity_type, entity_id_path),
     CONSTRAINT event_type_recipients_user_type FOREIGN KEY (user_type) REFERENCES user_type(user_type),
@@ -846,7 +846,7 @@ CREATE TABLE sweep (
     after_notification bigint NOT NULL, -- The notification.id at which the next sweep continues; 0: from the beginning.
     after_waiting_event text DEFAULT ''::text NOT NULL, -- The event at which the next sweep continues among events that wait by design; empty: from the beginning.
     ambiguous integer DEFAULT 0 NOT NULL, -- Open events and deliveries whose workflow completed: Postgres lost their end, and their message may have been sent.
-    receipts_to timestamp with time zone, -- delivery_receipt.received_at up to which sender_count has all receipts. Null: none was counted yet.
+    receipts_to timestamp with time zone, -- delivery_receipt.received_at up to which sender_count has all receipts. Null: the sweep counted none, as a worker of 1.0.
     CONSTRAINT sweep_pkey PRIMARY KEY (id)
 );
 

@@ -14,15 +14,15 @@ import (
 	"herald/internal/report"
 )
 
-// directoryTables are the tables that may be views.
+// directoryTables are the tables of people that may be views. entity_name may be a view too.
 var directoryTables = []string{"recipient", "recipient_device", "entity_member"}
 
-// directory checks recipient, recipient_device and entity_member. A view must have the columns that
-// planning reads, with types that can be cast, and rows that planning can use.
+// directory checks recipient, recipient_device, entity_member and entity_name. A view must have the columns
+// that planning reads, with types that can be cast, and rows that planning can use.
 func (s *survey) directory(ctx context.Context) (mistakes []Mistake, err error) {
 	table := directoryFindings
 	views := false
-	for _, name := range directoryTables {
+	for _, name := range append(slices.Clone(directoryTables), "entity_name") {
 		relation, err := s.reader().Relation(ctx, name)
 		if err != nil {
 			return mistakes, err

@@ -6,7 +6,7 @@ import (
 	"herald/internal/notification"
 )
 
-// The directory is recipient, recipient_device and entity_member, which may be views over
+// The directory is recipient, recipient_device, entity_member and entity_name, which may be views over
 // an application's tables. Every statement reads them through these constants, which cast
 // each column to the type that Herald uses. On Herald's own tables the casts cost nothing,
 // and hide no index. A time zone that a recipient has chosen replaces the directory's. A person of
@@ -47,6 +47,10 @@ const (
 	DirectoryMember = `(
 	    SELECT entity_type::text, entity_id::text, user_type::text, user_id::text, role::text, active::boolean
 	    FROM   entity_member)`
+	// DirectoryEntityName cuts a name from a view: a page of the inbox has room for 200 characters.
+	DirectoryEntityName = `(
+	    SELECT entity_type::text, entity_id::text, left(name::text, 200) AS name
+	    FROM   entity_name)`
 )
 
 // DirectoryColumn is a column of the directory. A view must have it too, except for [MayLack].
@@ -57,7 +61,7 @@ type DirectoryColumn struct {
 	Null  string // the meaning of a NULL
 }
 
-// PassedOver is the meaning of a NULL in a column that identifies a person.
+// PassedOver is the meaning of a NULL in a column that identifies a person or an entity.
 const PassedOver = "the row is passed over"
 
 // MayLack is the meaning of a NULL in a column that a view may lack.
@@ -87,6 +91,9 @@ func DirectoryColumns() []DirectoryColumn {
 		{"entity_member", "user_id", "text", PassedOver},
 		{"entity_member", "role", "text", "no role"},
 		{"entity_member", "active", "boolean", "not active"},
+		{"entity_name", "entity_type", "text", PassedOver},
+		{"entity_name", "entity_id", "text", PassedOver},
+		{"entity_name", "name", "text", "no name"},
 	}
 }
 

@@ -47,7 +47,7 @@ func TestRecipientsOfAForeignDirectory(t *testing.T) {
 	s := roomtest.InForeignDirectory(t)
 	waiter := notification.Recipient{
 		UserType: notification.RestaurantUser, Who: "staff", UserID: roomtest.Ada, Entity: roomtest.Restaurant5, Roles: []string{"MANAGER",
-			"WAITER"}, MemberRole: "MANAGER", HasDevice: true, Preferences: []notification.Preference{},
+			"WAITER"}, EntityName: "Trattoria", MemberRole: "MANAGER", HasDevice: true, Preferences: []notification.Preference{},
 	}
 	onlyWaiter := waiter
 	onlyWaiter.MemberRole = "WAITER"
@@ -69,6 +69,17 @@ func TestRecipientsOfAForeignDirectory(t *testing.T) {
 		require.Equal(t, tt.want,
 			roomtest.Must(planner.On(s).Recipients(t.Context(), "T", []notification.Target{tt.target}, notification.Cursor{},
 				10))(t).Recipients, tt.name)
+	}
+}
+
+// A name of a view is as short as a name of Herald's table. NULL is no name.
+func TestNamesOfAForeignDirectory(t *testing.T) {
+	t.Parallel()
+
+	s := roomtest.InForeignDirectory(t)
+	for id, want := range map[string]string{"5": "Trattoria", "6": strings.Repeat("x", 200), "7": "", "8": ""} {
+		require.Equal(t, want, postgrestest.Get[string](t, s,
+			"SELECT "+db.EntityName+" FROM (SELECT 'RESTAURANT' AS entity_type, $1::text AS entity_id) n", id))
 	}
 }
 
@@ -123,7 +134,9 @@ func TestAttemptsInAForeignDirectory(t *testing.T) {
 	postgrestest.Exec(t, s, roomtest.Past)
 	judged := roomtest.Begin(t, s, mail, 0)
 	require.Equal(t, string(notification.DecisionRoleRestricted), judged.Dropped, "an inactive role does not count")
-	require.Equal(t, []string{"token"}, roomtest.Begin(t, s, push, 0).Message.Devices, "each device once")
+	message := roomtest.Begin(t, s, push, 0).Message
+	require.Equal(t, []string{"token"}, message.Devices, "each device once")
+	require.Equal(t, "Trattoria", message.EntityName)
 	postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE' WHERE channel = 'PUSH'")
 
 	key := notification.DigestKey{UserType: notification.RestaurantUser, UserID: roomtest.Ada, Channel: notification.Push,

@@ -4,4 +4,5 @@ package db
 // directory.
 var DirectoryRelations = map[string]string{
 	"recipient": DirectoryRecipient, "recipient_device": DirectoryDevice, "entity_member": DirectoryMember,
+	"entity_name": DirectoryEntityName,
 }

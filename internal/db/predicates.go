@@ -71,10 +71,11 @@ const (
 	Erased = `EXISTS (SELECT FROM erased_recipient e WHERE e.user_type = n.user_type AND e.user_id = n.user_id)`
 )
 
-// EntityName reads the name of the entity of a row n. entity_name may be a view.
+// EntityName reads the name of the entity of a row n. A view may have an entity twice; then either row
+// counts.
 const EntityName = `coalesce((
-		    SELECT y.name::text
-		    FROM   entity_name y
+		    SELECT y.name
+		    FROM   ` + DirectoryEntityName + ` y
 		    WHERE  y.entity_type = n.entity_type
 		    AND    y.entity_id = n.entity_id
 		    LIMIT  1

@@ -87,3 +87,86 @@ func TestRecipientsWhoFollowOrMute(t *testing.T) {
 		}
 	}
 }
+
+// A person's place does not depend on what they follow or mute. So everybody is decided about once, even
+// if a manager changes both between two pages.
+func TestPagesWhileAManagerFollowsAndMutes(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	for _, id := range []string{"1", "2", "3", "4"} {
+		postgrestest.Add(t, s.Pool, postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: id},
+			postgrestest.Follow{UserID: id, EntityType: "ORDER", EntityID: "7"})
+	}
+	postgrestest.Add(t, s.Pool, postgrestest.Member{UserID: "1", Role: "STAFF"}, postgrestest.Member{UserID: "3", Role: "MANAGER"},
+		postgrestest.Member{UserID: "4", Role: "MANAGER"})
+	const (
+		mute     = "INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id) VALUES ('RESTAURANT_USER', '3', 'RESTAURANT', '5')"
+		unmute   = "DELETE FROM entity_mute"
+		unfollow = "DELETE FROM entity_follow WHERE user_id = '3'"
+		follow   = "INSERT INTO entity_follow (user_type, user_id, entity_type, entity_id) VALUES ('RESTAURANT_USER', '3', 'ORDER', '7')"
+	)
+	restaurant := notification.Target{Entity: roomtest.Restaurant5}
+	followers := notification.Target{Entity: notification.Entity{Type: "ORDER", ID: "7"}, Roles: []string{notification.Follower}}
+	for _, change := range []struct{ from, to string }{{mute, unmute}, {unmute, mute}, {mute, unfollow}, {unfollow, follow}, {unmute, unfollow}} {
+		for _, targets := range [][]notification.Target{{restaurant, followers}, {followers, restaurant}} {
+			for pages := range 4 { // before the change
+				postgrestest.Exec(t, s, unmute+"; "+unfollow+"; "+follow+"; "+change.from)
+				var got []string
+				for after, page := (&notification.Cursor{}), 0; after != nil; page++ {
+					if page == pages {
+						postgrestest.Exec(t, s, change.to)
+					}
+					next := roomtest.Must(planner.On(s).Recipients(t.Context(), "T", targets, *after, 1))(t)
+					got, after = append(got, roomtest.Names(next.Recipients)...), next.Next
+				}
+				require.Equal(t, []string{"staff3", "staff4", "staff1", "staff2"}, got, "%s after %d pages", change, pages)
+			}
+		}
+	}
+}
+
+// An event that names somebody directly tells them so, even if an earlier target names them as a follower:
+// if they mute its entity while a delivery waits, nothing is cancelled. A membership counts in the order of the
+// targets, unless they have muted it.
+func TestRecipientsNamedDirectly(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	customer, admin := notification.Entity{Type: notification.EntityCustomer, ID: "7"}, admins
+	roomtest.AddRecipient(t, s, notification.Customer, "7")
+	roomtest.AddMember(t, s, agency7, notification.Admin, "1", "MANAGER")
+	postgrestest.Add(t, s.Pool, postgrestest.Follow{UserType: notification.Customer, UserID: "7", EntityType: "ORDER", EntityID: "7"})
+	targets := []notification.Target{
+		{Entity: notification.Entity{Type: "ORDER", ID: "7"}, Roles: []string{notification.Follower}}, {Entity: agency7},
+		{Entity: customer}, {Entity: admin},
+	}
+	for _, want := range []string{"1 AGENCY/7 MANAGER", "1 ADMIN/0 "} {
+		if want == "1 ADMIN/0 " {
+			postgrestest.Add(t, s.Pool, postgrestest.Mute{UserType: notification.Customer, UserID: "7", EntityType: "ORDER", EntityID: "7"},
+				postgrestest.Mute{UserType: notification.Admin, UserID: "1", EntityType: "AGENCY", EntityID: "7"})
+		}
+		for _, limit := range []int{1, 10} {
+			require.Equal(t, []string{want, "7 CUSTOMER/7 "}, roomtest.Mapped(roomtest.AllPages(t, s, targets, limit),
+				func(r notification.Recipient) string { return r.UserID + " " + r.Entity.String() + " " + r.MemberRole }))
+		}
+	}
+}
+
+// A target for one type of people makes nobody of another type a follower, as an attempt has it.
+func TestFollowersOfOneType(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	roomtest.AddMember(t, s, roomtest.Restaurant5, notification.RestaurantUser, "1", "STAFF")
+	roomtest.AddRecipient(t, s, notification.Customer, "2")
+	postgrestest.Add(t, s.Pool, postgrestest.Follow{UserID: "1"}, postgrestest.Follow{UserType: notification.Customer, UserID: "2"})
+	targets := []notification.Target{{Entity: roomtest.Restaurant5},
+		{Entity: roomtest.Restaurant5, UserType: notification.Customer, Roles: []string{notification.Follower}}}
+
+	people := roomtest.AllPages(t, s, targets, 10)
+
+	require.Equal(t, []string{"staff1", "customer2"}, roomtest.Names(people))
+	require.Equal(t, []string{"STAFF"}, people[0].Roles)
+	require.Equal(t, []string{notification.Follower}, people[1].Roles)
+}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -16,7 +15,7 @@ import (
 
 // Recipients reads the next page of up to limit recipients after `after`, in two round
 // trips. It also reads their entities' settings for an event type. If several targets name
-// a person, the person comes once, with the first target.
+// a person, the person comes once, with the first target through which they hear most.
 //
 // An application's directory may hold rows that Herald's tables would refuse: an unknown
 // user type, or an id that is too long for a workflow ID or not printable. The query skips
@@ -62,9 +61,8 @@ func (s Store) CountRecipients(ctx context.Context, targets []notification.Targe
 // namedPage is more than the user types that share one user id in most installations.
 const namedPage = 20
 
-// Named reads one recipient in the form of a page of recipients: with the first target
-// that names them, and the role that this target needs. Recipients is empty if no target
-// names them, or they are not active.
+// Named reads one recipient in the form of a page of recipients, with the same target and role.
+// Recipients is empty if no target names them, or they are not active.
 func (s Store) Named(
 	ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string,
 ) (notification.RecipientPage, error) {
@@ -110,63 +108,40 @@ const (
 	usableID = `octet_length(x.user_id) BETWEEN 1 AND 64 AND x.user_id !~ '[[:cntrl:]]'`
 	// rank puts managers first.
 	rank = `CASE x.role WHEN 'MANAGER' THEN 0 ELSE 1 END`
+	// roleOrder puts the role through which a target names x first, after rank. A view may have several.
+	roleOrder = `x.role = '` + notification.Follower + `', x.role NULLS LAST`
 	// told reports whether the targets name followers of the entity of a row n.
 	told = `EXISTS (
 		               SELECT FROM target t
 		               WHERE  t.entity_type = n.entity_type
 		               AND    t.entity_id = n.entity_id
+		               AND    t.user_type IN ('', n.user_type)
 		               AND    '` + notification.Follower + `' = ANY (t.roles))`
-	// muted reports whether x has muted the entity of a target t.
-	muted = `EXISTS (
-		               SELECT FROM entity_mute u
-		               WHERE  u.user_type = x.user_type
-		               AND    u.user_id = x.user_id
-		               AND    u.entity_type = t.entity_type
-		               AND    u.entity_id = t.entity_id
-		               OFFSET 0)`
-	// quiet is the lowest importance that a person x hears through a target t that names them: 0 everything,
-	// 1 important messages, 2 mandatory messages.
-	quietMember   = `CASE WHEN ` + muted + ` THEN 2 ELSE 0 END`
-	quietFollower = `CASE WHEN ` + muted + ` THEN 2 WHEN x.level = 'IMPORTANT' THEN 1 ELSE 0 END`
 )
 
-// memberOf selects the active memberships b of a person x that a target t names.
-const memberOf = `
-		               SELECT FROM ` + db.DirectoryMember + ` b
-		               WHERE  b.entity_type = t.entity_type
-		               AND    b.entity_id = t.entity_id
-		               AND    b.user_type = x.user_type
-		               AND    b.user_id = x.user_id
-		               AND    b.active
-		               AND    (t.roles IS NULL OR b.role = ANY (t.roles))
-		               OFFSET 0`
-
-// namedBefore reports whether another target names x better: they hear more through it, or as much
-// and it comes earlier. The parameter quiet is the expression for target t. namedBefore looks up each
-// membership by key. With a single target it looks up nothing.
-func namedBefore(quiet string) string {
+// hasOtherRank reports whether one of the targets o that meet a condition names x with another rank than
+// their own. Follows do not count. It looks up each membership by key, and none if the target cannot
+// name anybody with the other rank.
+func hasOtherRank(own, condition string) string {
 	return `EXISTS (
 		SELECT FROM target o
-		CROSS JOIN LATERAL (
-		    SELECT CASE
-		           WHEN t.entity_type = 'BROADCAST' THEN 0
-		           WHEN t.entity_type = 'ADMIN' THEN CASE WHEN x.user_type = 'ADMIN' THEN 0 END
-		           WHEN t.entity_type = 'CUSTOMER' THEN CASE WHEN x.user_type = 'CUSTOMER' AND x.user_id = t.entity_id THEN 0 END
-		           WHEN EXISTS (` + memberOf + `) THEN ` + quietMember + `
-		           WHEN '` + notification.Follower + `' = ANY (t.roles) THEN (
-		               SELECT ` + strings.ReplaceAll(quietFollower, "x.level", "f.level") + `
-		               FROM   entity_follow f
-		               WHERE  f.user_type = x.user_type
-		               AND    f.user_id = x.user_id
-		               AND    f.entity_type = t.entity_type
-		               AND    f.entity_id = t.entity_id)
-		           END AS quiet
-		    FROM  (SELECT o.*) t
-		    OFFSET 0) other
-		WHERE  o.ord <> t.ord
+		WHERE  ` + condition + `
 		AND    o.user_type IN ('', x.user_type)
-		AND    (o.ord < t.ord OR ` + quiet + ` > 0)
-		AND    (other.quiet, o.ord) < (` + quiet + `, t.ord))`
+		AND    CASE
+		       WHEN o.entity_type = 'BROADCAST' THEN ` + own + ` = 0
+		       WHEN o.entity_type = 'ADMIN' THEN ` + own + ` = 0 AND x.user_type = 'ADMIN'
+		       WHEN o.entity_type = 'CUSTOMER' THEN ` + own + ` = 0 AND x.user_type = 'CUSTOMER' AND x.user_id = o.entity_id
+		       WHEN ` + own + ` = 1 AND 'MANAGER' <> ALL (o.roles) THEN false
+		       ELSE EXISTS (
+		           SELECT FROM ` + db.DirectoryMember + ` b
+		           WHERE  b.entity_type = o.entity_type
+		           AND    b.entity_id = o.entity_id
+		           AND    b.user_type = x.user_type
+		           AND    b.user_id = x.user_id
+		           AND    b.active
+		           AND    (o.roles IS NULL OR b.role = ANY (o.roles))
+		           AND    CASE b.role WHEN 'MANAGER' THEN 0 ELSE 1 END <> ` + own + `
+		           OFFSET 0) END)`
 }
 
 // userNumber computes the SQL expression number.
@@ -181,20 +156,24 @@ func userNumber(userID string) int64 {
 // pageOfRecipients returns each recipient once, in the order of [notification.Cursor], up to one
 // page. For each target it reads at most one page of rows, in the order of an index, after the
 // cursor. So the last page costs as much as the first. Followers of an entity come through a target
-// whose roles name FOLLOWER, unless the target names them as members too. OFFSET 0 keeps
-// the planner from joining whole tables. In a directory of views, a member may have several
-// roles. The best role that the target names decides their place, and the rules look at all
-// roles.
+// whose roles name FOLLOWER. OFFSET 0 keeps the planner from joining whole tables.
+//
+// The rank of a person is the rank of their best role in the first target that names them as a member, or as
+// one of a kind of people. Someone who only follows has rank 1. Follows and mutes cannot change a rank:
+// people change them between two pages, and nobody may move behind the cursor. The query leaves out rows
+// with another rank, and the page drops repeats. Which target tells the person is another question; see
+// through.
 var pageOfRecipients = `
 	WITH target AS (
 		SELECT *
 		FROM   jsonb_to_recordset($1) AS t (ord int, user_type text, entity_type text, entity_id text, roles text[])
 	), named AS (
-		SELECT t.entity_type, t.entity_id, m.rank, m.number, m.user_id, m.user_type, nullif(m.role, '') AS member_role
+		SELECT t.entity_type, t.entity_id, m.*
 		FROM   target t
 		CROSS JOIN LATERAL (
 		    SELECT DISTINCT ON (` + rank + `, ` + number + `, x.user_id, x.user_type)
-		           ` + rank + ` AS rank, ` + number + ` AS number, x.user_id, x.user_type, x.role
+		           ` + rank + ` AS rank, ` + number + ` AS number, x.user_id, x.user_type,
+		           coalesce(min(x.role) FILTER (WHERE x.role <> '` + notification.Follower + `') OVER person, max(x.role) OVER person) AS role
 		    FROM   ` + db.DirectoryMember + ` x
 		    WHERE  x.entity_type = t.entity_type
 		    AND    x.entity_id = t.entity_id
@@ -210,16 +189,8 @@ var pageOfRecipients = `
 		               AND    r.user_id = x.user_id
 		               AND    r.active
 		               OFFSET 0)
-		    AND    (x.role = 'MANAGER' OR 'MANAGER' <> ALL (t.roles) OR NOT EXISTS (
-		               SELECT FROM ` + db.DirectoryMember + ` b
-		               WHERE  b.entity_type = x.entity_type
-		               AND    b.entity_id = x.entity_id
-		               AND    b.user_type = x.user_type
-		               AND    b.user_id = x.user_id
-		               AND    b.active
-		               AND    b.role = 'MANAGER'
-		               OFFSET 0))
-		    AND    NOT ` + namedBefore(quietMember) + `
+		    AND    NOT ` + hasOtherRank(rank, "o.ord < t.ord + "+rank) + ` -- its own target may allow MANAGER too
+		    WINDOW person AS (PARTITION BY ` + rank + `, ` + number + `, x.user_id, x.user_type) -- keeps the order of the index
 		    ORDER BY ` + rank + `, ` + number + `, x.user_id, x.user_type
 		    LIMIT  $6) m
 		WHERE  t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
@@ -240,8 +211,7 @@ var pageOfRecipients = `
 		               AND    r.user_id = x.user_id
 		               AND    r.active
 		               OFFSET 0)
-		    AND    (cardinality(t.roles) = 1 OR NOT EXISTS (` + memberOf + `)) -- with one role, the page drops the repeat
-		    AND    NOT ` + namedBefore(quietFollower) + `
+		    AND    NOT ` + hasOtherRank("1", "true") + `
 		    ORDER BY ` + number + `, x.user_id, x.user_type
 		    LIMIT  $6) f
 		WHERE  '` + notification.Follower + `' = ANY (t.roles)
@@ -259,7 +229,7 @@ var pageOfRecipients = `
 		    AND    ` + usableID + `
 		    AND    (` + number + `, x.user_id) >= ($7, $8) -- for the index (the next line is for the order)
 		    AND    (1, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
-		    AND    NOT ` + namedBefore("0") + `
+		    AND    NOT ` + hasOtherRank("1", "o.ord < t.ord") + `
 		    ORDER BY ` + number + `, x.user_id
 		    LIMIT  $6) r
 		WHERE  t.entity_type = 'BROADCAST'
@@ -276,16 +246,59 @@ var pageOfRecipients = `
 		    AND    ` + usableID + `
 		    AND    x.active
 		    AND    (1, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
-		    AND    NOT ` + namedBefore("0") + `
+		    AND    NOT ` + hasOtherRank("1", "o.ord < t.ord") + `
 		    LIMIT  1) r
 		WHERE  t.entity_type = 'CUSTOMER'
 		AND    t.user_type IN ('', 'CUSTOMER')
 	), page AS (
 		SELECT DISTINCT ON (rank, number, user_id, user_type) *
-		FROM   named
-		ORDER BY rank, number, user_id, user_type
+		FROM   named x
+		ORDER BY rank, number, user_id, user_type, ` + roleOrder + `
 		LIMIT  $6
 	)`
+
+// through selects the row of the page p with the target through which the event tells the person: the first
+// with the lowest level. At level 0 they are named directly or as a member, at 1 as a follower, at 2 as a
+// follower who wants only important messages, and at 3 they have muted the entity.
+const through = `(
+		SELECT p.entity_type, p.entity_id, p.rank, p.number, p.user_id, p.user_type, p.role AS member_role
+		WHERE  (SELECT count(*) FROM target) = 1
+		UNION ALL
+		(SELECT t.entity_type, t.entity_id, p.rank, p.number, p.user_id, p.user_type, x.role
+		 FROM   target t
+		 CROSS JOIN LATERAL (
+		     SELECT NULL AS role, 0 AS level
+		     WHERE  t.entity_type = 'BROADCAST'
+		     OR     (t.entity_type = 'ADMIN' AND p.user_type = 'ADMIN')
+		     OR     (t.entity_type = 'CUSTOMER' AND p.user_type = 'CUSTOMER' AND p.user_id = t.entity_id)
+		     UNION ALL
+		     SELECT b.role, 0
+		     FROM   ` + db.DirectoryMember + ` b
+		     WHERE  b.entity_type = t.entity_type
+		     AND    b.entity_id = t.entity_id
+		     AND    b.user_type = p.user_type
+		     AND    b.user_id = p.user_id
+		     AND    b.active
+		     AND    (t.roles IS NULL OR b.role = ANY (t.roles))
+		     AND    t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
+		     UNION ALL
+		     SELECT '` + notification.Follower + `', CASE f.level WHEN 'IMPORTANT' THEN 2 ELSE 1 END
+		     FROM   entity_follow f
+		     WHERE  f.user_type = p.user_type
+		     AND    f.user_id = p.user_id
+		     AND    f.entity_type = t.entity_type
+		     AND    f.entity_id = t.entity_id
+		     AND    '` + notification.Follower + `' = ANY (t.roles)) x
+		 WHERE  (SELECT count(*) FROM target) > 1
+		 AND    t.user_type IN ('', p.user_type)
+		 ORDER BY CASE WHEN EXISTS (
+		              SELECT FROM entity_mute u
+		              WHERE  u.user_type = p.user_type
+		              AND    u.user_id = p.user_id
+		              AND    u.entity_type = t.entity_type
+		              AND    u.entity_id = t.entity_id) THEN 3 ELSE x.level END,
+		          t.ord, ` + rank + `, ` + roleOrder + `
+		 LIMIT  1))`
 
 // recipientsQuery reads the details of one page.
 var recipientsQuery = pageOfRecipients + `
@@ -293,7 +306,8 @@ var recipientsQuery = pageOfRecipients + `
 	       (SELECT jsonb_object_agg(u.user_type, u.who) FROM user_type u) ->> n.user_type AS who,
 	       m.roles, coalesce(n.member_role, '') AS member_role, m.important_only, m.muted,
 	       n.entity_type, n.entity_id, ` + db.EntityName + ` AS entity_name, n.rank, n.number
-	FROM   page n
+	FROM   page p
+	CROSS JOIN LATERAL ` + through + ` n
 	` + db.RecipientOf + `
 	` + db.MembershipOf(told) + `
 	ORDER BY n.rank, n.number, n.user_id, n.user_type`

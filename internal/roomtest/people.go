@@ -69,16 +69,18 @@ func Names(recipients []notification.Recipient) []string {
 
 // foreignDirectory replaces the directory with views over an application's tables. Their ids
 // are numbers and uuids, their words are enums, and all columns may be NULL. Restaurant 5
-// has customer 7, who has only a number, and the waiter ada, who is also its manager. Some
+// has a name, customer 7, who has only a number, and the waiter ada, who is also its manager. Some
 // rows have no id, or a strange one.
 const foreignDirectory = `
-	DROP TABLE entity_member, recipient_device, recipient;
+	DROP TABLE entity_member, recipient_device, recipient, entity_name;
 	CREATE TYPE kind AS ENUM ('CUSTOMER', 'RESTAURANT_USER');
 	CREATE TYPE job AS ENUM ('WAITER', 'MANAGER', 'COOK');
 	CREATE TABLE guest (id bigint, mail varchar(100), enabled int);
 	CREATE TABLE waiter (id uuid, enabled boolean);
 	CREATE TABLE phone (owner uuid, token varchar(100), enabled boolean);
 	CREATE TABLE job_of (restaurant bigint, waiter uuid, job job, enabled boolean);
+	CREATE TYPE place AS ENUM ('RESTAURANT');
+	CREATE TABLE sign (restaurant bigint, words varchar(300));
 	CREATE VIEW recipient AS
 	SELECT 'CUSTOMER'::kind AS user_type, id::text AS user_id, NULL AS name, mail AS email, NULL AS phone, NULL AS slack_webhook_url,
 	       NULL AS locale, NULL::varchar AS timezone, enabled::boolean AS active
@@ -90,6 +92,7 @@ const foreignDirectory = `
 	SELECT 'RESTAURANT'::name AS entity_type, restaurant AS entity_id, 'RESTAURANT_USER'::kind AS user_type, waiter AS user_id, job AS role,
 	       enabled AS active
 	FROM   job_of;
+	CREATE VIEW entity_name AS SELECT 'RESTAURANT'::place AS entity_type, restaurant AS entity_id, words AS name FROM sign;
 	INSERT INTO guest VALUES (7, NULL, 1), (8, 'gone@example.com', NULL), (NULL, 'nobody@example.com', 1);
 	INSERT INTO waiter VALUES ('ada00000-0000-0000-0000-000000000000', true), ('b0b00000-0000-0000-0000-000000000000', NULL), (NULL, true);
 	INSERT INTO phone VALUES ('ada00000-0000-0000-0000-000000000000', 'token', true), ('ada00000-0000-0000-0000-000000000000', 'token', true),
@@ -97,7 +100,8 @@ const foreignDirectory = `
 	INSERT INTO job_of VALUES (5, 'ada00000-0000-0000-0000-000000000000', 'WAITER', true),
 	                          (5, 'ada00000-0000-0000-0000-000000000000', 'MANAGER', true),
 	                          (5, 'ada00000-0000-0000-0000-000000000000', 'COOK', NULL),
-	                          (5, 'ada00000-0000-0000-0000-000000000000', NULL, true), (5, NULL, 'WAITER', true)`
+	                          (5, 'ada00000-0000-0000-0000-000000000000', NULL, true), (5, NULL, 'WAITER', true);
+	INSERT INTO sign VALUES (5, 'Trattoria'), (6, repeat('x', 300)), (7, NULL), (NULL, 'Nowhere')`
 
 const Ada = "ada00000-0000-0000-0000-000000000000"
 
