@@ -211,10 +211,12 @@ func (s Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error 
 	return db.Wrap(err, "record sweep")
 }
 
-// LastSweep reads the result of the last sweep. The zero value: there was none.
+// LastSweep reads the result of the last sweep. The zero value: there was none. ReceiptsTo is from the
+// last sweep that counted receipts: a worker of 1.0 counts none.
 func (s Store) LastSweep(ctx context.Context) (notification.Sweep, error) {
 	const query = `
-		SELECT at, looked, started_again, closed, failed, ambiguous, after_event, after_notification, after_waiting_event, receipts_to
+		SELECT at, looked, started_again, closed, failed, ambiguous, after_event, after_notification, after_waiting_event,
+		       (SELECT receipts_to FROM sweep WHERE receipts_to IS NOT NULL ORDER BY id DESC LIMIT 1) AS receipts_to
 		FROM   sweep
 		ORDER BY id DESC
 		LIMIT  1`

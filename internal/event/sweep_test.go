@@ -281,6 +281,12 @@ func TestRecordSweep(t *testing.T) {
 	require.Equal(t, notification.Sweep{Looked: 120, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: "evt-120", AfterNotification: 7,
 		AfterWaitingEvent: "evt-w"}, last)
 	require.Equal(t, 100, postgrestest.Get[int](t, s, "SELECT count(*) FROM sweep"))
+	counted := time.Now().Truncate(time.Millisecond)
+	require.NoError(t, event.On(s).RecordSweep(t.Context(), notification.Sweep{ReceiptsTo: &counted}))
+	require.NoError(t, event.On(s).RecordSweep(t.Context(), notification.Sweep{Looked: 121})) // as a worker of 1.0
+	last = roomtest.Must(event.On(s).LastSweep(t.Context()))(t)
+	require.Equal(t, 121, last.Looked)
+	require.True(t, counted.Equal(*last.ReceiptsTo), "receipts since the last count still have to be counted")
 	require.Equal(t, 1, incomplete(t, s), "evt-1 still has a delivery that is PENDING")
 	roomtest.SetStatus(t, s, "evt-1-staff10-EMAIL", notification.Failed)
 	postgrestest.Exec(t, s, "UPDATE processed_event SET problem = 'no path' WHERE event_id = 'evt-1'")

@@ -228,7 +228,8 @@ func (s Store) WritesLifecycle(ctx context.Context) (bool, error) {
 	const query = `
 		SELECT EXISTS (
 			SELECT FROM pg_trigger
-			WHERE  tgfoid IN (to_regproc('write_delivery_lifecycle'), to_regproc('write_decision_lifecycle'), to_regproc('write_event_lifecycle')))`
+			WHERE  tgfoid IN (to_regproc('write_delivery_lifecycle'), to_regproc('write_decision_lifecycle'), to_regproc('write_event_lifecycle'),
+			       to_regproc('write_operator_lifecycle')))`
 
 	return db.One(ctx, s.Pool, "look for triggers", pgx.RowTo[bool], query)
 }
