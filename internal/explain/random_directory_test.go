@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -168,14 +169,14 @@ func (d *directory) addRules() {
 		}
 		for _, channel := range notification.Channels() {
 			if d.odds(75) {
-				throttle, path := null(d, 60, time.Hour), null(d, 50, pick(d, "agency.id", "nowhere", "key"))
+				throttle, path := null(d, 40, time.Hour), null(d, 50, pick(d, "agency.id", "nowhere", "key"))
 				if throttle == nil {
 					path = nil
 				}
 				d.batch.Queue("INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, quiet_hours_action, on_escalation_only, "+
 					"roles, expires_after, throttle_window, throttle_key_path) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 					eventType, channel, d.odds(30), pick(d, "DROP", "DROP", "DEFER"), d.odds(25), null(d, 70, d.someRoles()),
-					null(d, 80, pick(d, 10*time.Minute, 2*time.Hour)), throttle, path)
+					null(d, 60, pick(d, 10*time.Minute, 2*time.Hour)), throttle, path)
 			}
 			if d.odds(40) {
 				d.batch.Queue("UPDATE event_type_channel_routing SET once_per_address = true WHERE event_type = $1 AND channel_type = $2 AND "+
@@ -320,18 +321,24 @@ func (t sameText) RenderItem(ctx context.Context, over notification.Channel, to 
 	return t.Render(ctx, over, to)
 }
 
-// sample returns some people with a decision, and some of all people.
-func (d *directory) sample(t *testing.T, event string) []notification.Recipient {
+// sample returns some people with a decision, first those with a decision that was not seen yet, and some
+// of all people.
+func (d *directory) sample(t *testing.T, event string, seen map[notification.Decision]int) []notification.Recipient {
 	t.Helper()
-	rows, err := d.Pool.Query(t.Context(),
-		"SELECT user_type, user_id FROM notification_decision WHERE event_id = $1 ORDER BY user_type, user_id", event)
-	require.NoError(t, err)
-	named, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r notification.Recipient, err error) {
-		err = row.Scan(&r.UserType, &r.UserID)
-		return r, err
-	})
-	require.NoError(t, err)
-	return append(d.some(named, askedNamed), d.some(d.people, askedOthers)...)
+	sql := "SELECT user_type, user_id FROM notification_decision WHERE event_id = $1 AND $3 = " +
+		"EXISTS (SELECT FROM jsonb_each_text(channels) WHERE value <> ALL ($2)) ORDER BY user_type, user_id"
+	var sample []notification.Recipient
+	for _, isNew := range []bool{true, false} {
+		rows, err := d.Pool.Query(t.Context(), sql, event, slices.Collect(maps.Keys(seen)), isNew)
+		require.NoError(t, err)
+		named, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r notification.Recipient, err error) {
+			err = row.Scan(&r.UserType, &r.UserID)
+			return r, err
+		})
+		require.NoError(t, err)
+		sample = append(sample, d.some(named, askedNamed-len(sample))...)
+	}
+	return append(sample, d.some(d.people, askedOthers)...)
 }
 
 func (d *directory) some(people []notification.Recipient, n int) []notification.Recipient {

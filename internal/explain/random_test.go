@@ -47,7 +47,7 @@ func TestWhyAgreesWithPlanning(t *testing.T) {
 			simulated := d.simulate(t, event)
 			d.plan(t, event)
 			d.compareSimulation(t, event, simulated)
-			for _, person := range d.sample(t, event) {
+			for _, person := range d.sample(t, event, seen) {
 				d.compare(t, event, person, seen)
 			}
 		}
