@@ -19,11 +19,8 @@ type EntityChoice struct {
 	Since      time.Time
 }
 
-// maxEntityChoices limits the choices that a page shows.
-const maxEntityChoices = 200
-
-// EntityChoices reads the entities that a recipient follows or has muted, the last choice first, up to 200.
-func (r Reader) EntityChoices(ctx context.Context, who notification.RecipientKey) ([]EntityChoice, error) {
+// EntityChoices reads the entities that a recipient follows or has muted, the last choice first, up to limit.
+func (r Reader) EntityChoices(ctx context.Context, who notification.RecipientKey, limit int) ([]EntityChoice, error) {
 	query := `
 		SELECT n.entity_type, n.entity_id, ` + db.EntityName + ` AS entity_name, n.level, n.since
 		FROM  (SELECT entity_type, entity_id, level, created_at AS since
@@ -39,5 +36,5 @@ func (r Reader) EntityChoices(ctx context.Context, who notification.RecipientKey
 		LIMIT  $3`
 
 	return db.Collect(ctx, r.Pool, "read what a recipient follows and mutes", pgx.RowToStructByName[EntityChoice], query,
-		who.UserType, who.UserID, maxEntityChoices)
+		who.UserType, who.UserID, limit)
 }

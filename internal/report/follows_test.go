@@ -10,7 +10,8 @@ import (
 	"herald/internal/report"
 )
 
-// The entities that a recipient follows or has muted come with their names. Entities of other recipients do not come.
+// The entities that a recipient follows or has muted come with their names, the
+// last choice first. Entities of other recipients do not come.
 func TestEntityChoices(t *testing.T) {
 	t.Parallel()
 
@@ -18,13 +19,18 @@ func TestEntityChoices(t *testing.T) {
 	postgrestest.Add(t, s.Pool,
 		postgrestest.Follow{EntityType: "ORDER", EntityID: "7", Level: "IMPORTANT"}, postgrestest.Mute{}, postgrestest.Mute{UserID: "11"})
 	postgrestest.Exec(t, s, `INSERT INTO entity_name (entity_type, entity_id, name) VALUES ('RESTAURANT', '5', 'Trattoria')`)
-	found, err := report.Reader{Pool: s.Pool}.EntityChoices(t.Context(),
-		notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "10"})
-	require.NoError(t, err)
-	var choices []string
-	for _, c := range found {
-		require.NotZero(t, c.Since)
-		choices = append(choices, c.EntityType+"/"+c.EntityID+" "+c.EntityName+" "+string(c.Level))
+	postgrestest.Exec(t, s, `UPDATE entity_mute SET created_at = created_at + interval '1 second'`)
+	for limit, want := range map[int][]string{
+		10: {"RESTAURANT/5 Trattoria ", "ORDER/7  IMPORTANT"}, 1: {"RESTAURANT/5 Trattoria "},
+	} {
+		found, err := report.Reader{Pool: s.Pool}.EntityChoices(t.Context(),
+			notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "10"}, limit)
+		require.NoError(t, err)
+		var choices []string
+		for _, c := range found {
+			require.NotZero(t, c.Since)
+			choices = append(choices, c.EntityType+"/"+c.EntityID+" "+c.EntityName+" "+string(c.Level))
+		}
+		require.Equal(t, want, choices)
 	}
-	require.ElementsMatch(t, []string{"ORDER/7  IMPORTANT", "RESTAURANT/5 Trattoria "}, choices)
 }

@@ -321,3 +321,21 @@ func TestOverviewWithDeadOutbox(t *testing.T) {
       <td data-label="Pending">0</td>`)
 	require.Contains(t, page, "unknown: its database did not answer within 1s")
 }
+
+// A recipient's page lists the last choices of entities, and says if there are more.
+func TestManyChoicesOfEntities(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	postgrestest.Add(t, d.store.Pool, postgrestest.Recipient{UserID: "1"})
+	postgrestest.Exec(t, d.store, `INSERT INTO entity_follow (user_type, user_id, entity_type, entity_id, level)
+		SELECT 'CUSTOMER', '1', 'ORDER', n, 'ALL' FROM generate_series(1, 200) n`)
+	_, page := d.get("/recipient?type=CUSTOMER&id=1")
+	require.Equal(t, 200, strings.Count(page, "follows: all"))
+	require.NotContains(t, page, "There are more.")
+	postgrestest.Exec(t, d.store, `INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id) VALUES ('CUSTOMER', '1', 'ORDER', '1')`)
+	_, page = d.get("/recipient?type=CUSTOMER&id=1")
+	require.Contains(t, page, "muted")
+	require.Equal(t, 199, strings.Count(page, "follows: all"))
+	require.Contains(t, page, "These are the last 200. There are more.")
+}

@@ -17,6 +17,9 @@ import (
 	"herald/internal/report"
 )
 
+// shownEntities limits what a recipient follows and has muted, on their page.
+const shownEntities = 200
+
 // recipientPage is the data of a recipient's page.
 type recipientPage struct {
 	now         time.Time
@@ -28,7 +31,8 @@ type recipientPage struct {
 	Older       string
 	Supported   []notification.Channel
 	Preferences []report.Preference
-	Entities    []report.EntityChoice
+	Entities    []report.EntityChoice // the last choice first
+	More        bool                  // there are more of them
 	Suppressed  []list.Suppression
 	Reach       []explain.Reach
 	Headline    string
@@ -119,10 +123,12 @@ func (c *Console) recipient(ctx context.Context, r *http.Request) (page, error) 
 		return c.lists().PreferenceChanges(loading, list.PreferenceFilter{RecipientKey: who, Channel: channel, Before: from.change}, pageSize)
 	})
 	load(group, &data.Preferences, func() ([]report.Preference, error) { return c.reader().Preferences(loading, who) })
-	load(group, &data.Entities, func() ([]report.EntityChoice, error) { return c.reader().EntityChoices(loading, who) })
+	load(group, &data.Entities, func() ([]report.EntityChoice, error) { return c.reader().EntityChoices(loading, who, shownEntities+1) })
 	if err := group.Wait(); err != nil {
 		return page{}, err
 	}
+	data.More = len(data.Entities) > shownEntities
+	data.Entities = data.Entities[:min(len(data.Entities), shownEntities)]
 	data.Entry.Recipient.UserType = who.UserType
 	data.reachable(c.now())
 	data.Rows = inOrder(decisions, changes)
