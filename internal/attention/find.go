@@ -130,6 +130,14 @@ var faults = map[notification.AttemptOutcome]Fault{
 	notification.OutcomeError:       Unknown,
 }
 
+// faultOf returns the fault of the outcome of the last attempt, which may be absent or [notification.OutcomeSent].
+func faultOf(outcome notification.AttemptOutcome) Fault {
+	if fault, known := faults[outcome]; known {
+		return fault
+	}
+	return Unknown
+}
+
 // late returns the deliveries that should have been sent. A delivery that waits for its provider or its
 // sender has no attempt, and the finding about these explains it. Otherwise, Herald did not try.
 func (s State) late() (found []Finding) {
@@ -138,7 +146,7 @@ func (s State) late() (found []Finding) {
 		explains := func(f Finding) bool { return f.Channel == group.Channel }
 		switch {
 		case group.Outcome != "":
-			found = append(found, of(LateDeliveries, faults[group.Outcome], group))
+			found = append(found, of(LateDeliveries, faultOf(group.Outcome), group))
 		case !slices.ContainsFunc(providers, explains):
 			found = append(found, of(LateDeliveries, Herald, group))
 		}
@@ -148,15 +156,13 @@ func (s State) late() (found []Finding) {
 
 func (s State) failed() (found []Finding) {
 	for _, group := range s.Failed {
-		switch fault, known := faults[group.Outcome]; {
+		switch {
 		case group.NoText:
 			found = append(found, of(NoTexts, Rules, group))
 		case group.Receipt:
 			found = append(found, of(BouncedByReceipt, Data, group))
-		case known:
-			found = append(found, of(FailedDeliveries, fault, group))
 		default:
-			found = append(found, of(FailedDeliveries, Unknown, group))
+			found = append(found, of(FailedDeliveries, faultOf(group.Outcome), group))
 		}
 	}
 	return found

@@ -68,10 +68,14 @@ func TestFind(t *testing.T) {
 		{"paused provider", attention.State{Providers: []operate.ProviderView{
 			{Channel: email, ProviderState: notification.ProviderState{Override: notification.ProviderPaused}},
 		}}, []attention.Code{attention.ProviderPaused}, attention.Operator},
+		{"retried and late", attention.State{Late: []report.AttemptGroup{{Channel: email, Outcome: notification.OutcomeSent}}},
+			[]attention.Code{attention.LateDeliveries}, attention.Unknown},
 		{"paused sender explains late deliveries", attention.State{
 			Late: []report.AttemptGroup{group},
 			Providers: []operate.ProviderView{
-				{Channel: email, Senders: []notification.SenderState{{Sender: "news@example.com", PausedAt: &now}, {Sender: "shop@example.com"}}},
+				{Channel: email, Senders: []notification.SenderState{
+					{Sender: "news@example.com", PausedAt: &now}, {Sender: "shop@example.com"},
+				}},
 			},
 		}, []attention.Code{attention.SenderPaused}, attention.Operator},
 		{"late", attention.State{Late: []report.AttemptGroup{{Channel: email, Outcome: notification.OutcomeBusy}}},
