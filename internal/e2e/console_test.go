@@ -90,7 +90,7 @@ func TestConsole(t *testing.T) {
 	says("Done")
 	s.awaitDeliveries(news, "CANCELLED", 7)
 
-	const isOld = "document.querySelector('#stale')?.innerText.startsWith('This page could not be updated since') === true"
+	const isOld = "document.querySelector('#stale')?.innerText.startsWith('This page is from ') === true"
 	tab.click(".brand")
 	says("Everything is on time")
 	tab.allow("ERR_CONNECTION_REFUSED")

@@ -34,7 +34,7 @@
     notice.hidden = Date.now() - loadedAt < patience;
     if (!notice.hidden && !notice.textContent) {
       const since = new Date(loadedAt).toISOString().slice(0, 19).replace("T", " ");
-      notice.textContent = `This page could not be updated since ${since}. Herald may have changed.`;
+      notice.textContent = `This page is from ${since}. It cannot be loaded again now.`;
     }
     if (notice.hidden) notice.textContent = "";
   };
