@@ -20,7 +20,9 @@ func TestFollowsInABrowser(t *testing.T) {
 		INSERT INTO entity_follow (user_type, user_id, entity_type, entity_id)
 		VALUES ('RESTAURANT_USER', '10', 'RESTAURANT', '5'), ('RESTAURANT_USER', '10', 'RESTAURANT', '6');
 		INSERT INTO entity_mute (user_type, user_id, entity_type, entity_id) VALUES ('RESTAURANT_USER', '10', 'ORDER', '7')`)
-	for id, entity := range map[string]notification.Entity{"direct": {Type: "RESTAURANT_USER", ID: "10"}, "group": {Type: "ORDER", ID: "8"}} {
+	for id, entity := range map[string]notification.Entity{
+		"direct": {Type: "RESTAURANT_USER", ID: "10"}, "group": {Type: "ORDER", ID: "8"},
+	} {
 		postgrestest.Add(t, g.store.Pool, postgrestest.Delivery{ID: id, EventID: id, UserType: notification.RestaurantUser, UserID: "10",
 			Channel: notification.WebSocket, Title: id, EntityType: entity.Type, EntityID: entity.ID, Status: notification.Sent, Attempts: 1,
 			AvailableAt: time.Now()})

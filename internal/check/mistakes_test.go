@@ -48,7 +48,8 @@ func TestMistakes(t *testing.T) {
 		{name: "no column user_id", sql: ownDirectory + `CREATE VIEW recipient AS
 				SELECT user_type, name, email, phone, slack_webhook_url, locale, timezone, active FROM person`,
 			where: "recipient column user_id", problem: "missing"},
-		{name: "no column for names", sql: `DROP TABLE entity_name; CREATE VIEW entity_name AS SELECT 'ORDER' AS entity_type, 7 AS entity_id`,
+		{name: "no column for names", sql: `DROP TABLE entity_name;
+				CREATE VIEW entity_name AS SELECT 'ORDER' AS entity_type, 7 AS entity_id`,
 			where: "entity_name column name", problem: "missing", remedy: "NULL::text AS name"},
 		{name: "nobody is active", sql: `UPDATE recipient SET active = false`, where: "recipient active", problem: "people is active"},
 		{name: "active is null", sql: ownDirectory + `CREATE VIEW recipient AS

@@ -46,7 +46,8 @@ func TestUnquotedServers(t *testing.T) {
 	must(vhost.Dial(t).QueueDeclare("notification.admin", false, false, false, false, nil))(t)
 	hidden := map[string]relay.TopicCopies{"orders": {Refused: private}}
 	source := relay.Source{
-		Name: "orders", Dialect: relay.OrderService, Table: "orders.outbox", DatabaseURL: "postgres://" + private + "@" + address + "/orders",
+		Name: "orders", Dialect: relay.OrderService, Table: "orders.outbox",
+		DatabaseURL: "postgres://" + private + "@" + address + "/orders",
 	}
 	for name, tt := range map[string]struct {
 		subjects []check.Subject

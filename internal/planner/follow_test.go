@@ -108,7 +108,9 @@ func TestPagesWhileAManagerFollowsAndMutes(t *testing.T) {
 	)
 	restaurant := notification.Target{Entity: roomtest.Restaurant5}
 	followers := notification.Target{Entity: notification.Entity{Type: "ORDER", ID: "7"}, Roles: []string{notification.Follower}}
-	for _, change := range []struct{ from, to string }{{mute, unmute}, {unmute, mute}, {mute, unfollow}, {unfollow, follow}, {unmute, unfollow}} {
+	for _, change := range []struct{ from, to string }{
+		{mute, unmute}, {unmute, mute}, {mute, unfollow}, {unfollow, follow}, {unmute, unfollow},
+	} {
 		for _, targets := range [][]notification.Target{{restaurant, followers}, {followers, restaurant}} {
 			for pages := range 4 { // before the change
 				postgrestest.Exec(t, s, unmute+"; "+unfollow+"; "+follow+"; "+change.from)

@@ -224,7 +224,8 @@ func TestLastPageOfALargeDirectory(t *testing.T) {
 		for _, targets := range [][]notification.Target{{{Entity: roomtest.Everybody}},
 			{{Entity: roomtest.Everybody, UserType: notification.RestaurantUser}}, {{Entity: roomtest.Restaurant5}}, {followers},
 			{{Entity: roomtest.Restaurant5, Roles: []string{"STAFF", notification.Follower}}},
-			{{Entity: roomtest.Restaurant5}, followers}, {followers, {Entity: roomtest.Restaurant5, Roles: []string{"STAFF", notification.Follower}}}} {
+			{{Entity: roomtest.Restaurant5}, followers},
+			{followers, {Entity: roomtest.Restaurant5, Roles: []string{"STAFF", notification.Follower}}}} {
 			cost := func(after notification.Cursor) int {
 				asked.All = nil
 				roomtest.Must(planner.On(listening).Recipients(t.Context(), "T", targets, after, 100))(t)

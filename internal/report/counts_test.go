@@ -40,7 +40,8 @@ func TestUnplannedEvents(t *testing.T) {
 		('planned', now() - interval '1 hour', 'PROCESSING'), ('awaits', now() - interval '1 hour', 'PROCESSING'),
 		('ended', now() - interval '1 hour', 'SUCCESS')`)
 	postgrestest.Exec(t, store, `INSERT INTO event_approval (event_id) VALUES ('awaits')`)
-	postgrestest.Exec(t, store, `INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('planned', 'CUSTOMER', '1', '{}')`)
+	postgrestest.Exec(t, store, `INSERT INTO notification_decision (event_id, user_type, user_id, channels)
+		VALUES ('planned', 'CUSTOMER', '1', '{}')`)
 	got := roomtest.Must(r.UnplannedEvents(t.Context()))(t)
 	require.Equal(t, []any{2, "older"}, []any{got.Count, got.OldestID})
 	require.WithinDuration(t, time.Now().Add(-2*time.Hour), got.Since, time.Hour)

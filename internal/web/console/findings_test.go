@@ -21,7 +21,8 @@ func TestFindingsInWords(t *testing.T) {
 		for fault := range faultWords {
 			for _, outcome := range append(slices.Collect(maps.Keys(outcomeWords)), notification.OutcomeSent) {
 				line := inWords([]attention.Finding{{
-					Code: code, Fault: fault, Source: "orders", Subject: "sendgrid", Sender: "news@example.com", Channel: notification.Email, Outcome: outcome, Status: 503,
+					Code: code, Fault: fault, Source: "orders", Subject: "sendgrid", Sender: "news@example.com",
+					Channel: notification.Email, Outcome: outcome, Status: 503,
 					Event: notification.NoRouting, Detail: "down", People: 1, Since: now.Add(-time.Hour),
 				}}, now)[0]
 				for _, text := range []string{line.What, line.Do, line.Whose} {
